@@ -9,7 +9,7 @@ import { CatalogError, hasErrors, type Issue } from './catalog/issue.ts'
 import { compileText, loadCatalog, readerIn, type Loaded, type Mark } from './catalog/load.ts'
 import { documentNames } from './documents/all.ts'
 import type { Facts } from './documents/registry.ts'
-import type { Pages } from './http/pages.ts'
+import type { Page, Pages } from './http/pages.ts'
 import { checkHeaderBudget } from './protocols/x402/challenge.ts'
 import type { AcceptedNetwork } from './protocols/x402/payload.ts'
 
@@ -153,8 +153,14 @@ export function renderInThread({ operations, routes, ...head }: Catalog, facts: 
     for (const slice of slicesOf({ operations, routes })) await ask({ kind: 'take', slice })
     const rendered = await ask({ kind: 'render', head, facts })
     if (rendered.kind !== 'rendered') throw new Error(`the thread has answered ${rendered.kind}`)
-    return rendered.pages
+    return new Map(Array.from(rendered.pages, ([path, page]) => [path, withBuffers(page)]))
   })
+}
+
+/** Messages between threads make plain byte arrays of Buffers. */
+function withBuffers({ body, shown, ...page }: Page): Page {
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  return { ...page, body: bytes, ...(shown === undefined ? {} : { shown: withBuffers(shown) }) }
 }
 
 type Ask = (question: Question) => Promise<Answer>

@@ -32,9 +32,8 @@ t.test('answers a registry that polls with 304', async (t) => {
   t.equal(whole.headers.get('access-control-allow-origin'), '*')
   const head = await service.ask('/openapi.json', { method: 'HEAD' })
   t.equal(head.status, 200)
-  const { 'content-encoding': encoding, 'transfer-encoding': _, ...lasting } = lastingHeaders(whole)
-  t.equal(encoding, 'gzip')
-  t.strictSame(lastingHeaders(head), lasting, 'HEAD has the headers that do not describe the bytes sent')
+  t.equal(whole.headers.get('content-encoding'), 'gzip')
+  t.strictSame(lastingHeaders(head), lastingHeaders(whole))
   const etag = whole.headers.get('etag') ?? ''
   t.match(etag, /^W\/"[^"]+"$/)
   const again = await service.ask('/openapi.json', { headers: { 'If-None-Match': etag } })

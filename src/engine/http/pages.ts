@@ -12,7 +12,7 @@ export type Pages = ReadonlyMap<string, Page>
 
 export interface Page {
   readonly type: string
-  readonly body: Uint8Array
+  readonly body: Buffer
   readonly etag: string
   readonly planned: boolean
   /** Headers besides those of every page. */
@@ -53,7 +53,7 @@ function renderDocuments(catalog: Catalog, facts: Facts): [string, Page][] {
   return [...placed, ...announced.map((path): [string, Page] => [path, ANNOUNCED])]
 }
 
-const ANNOUNCED: Page = { type: '', body: new Uint8Array(), etag: '', planned: true, headers: {} }
+const ANNOUNCED: Page = { type: '', body: Buffer.alloc(0), etag: '', planned: true, headers: {} }
 
 function renderFiles({ files }: Catalog): [string, Page][] {
   return files.map(({ path, type, base64, planned }) => [

@@ -1,9 +1,9 @@
 import { METHODS } from 'node:http'
-import { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip, type BrotliOptions } from 'node:zlib'
 import { Router, type MatchResult } from '@koa/router'
 import type { Context, Middleware } from 'koa'
-import compress from 'koa-compress'
 import { colonTemplate } from '../catalog/catalog.ts'
 import { RESERVED } from '../catalog/check-paths.ts'
 import { fixedPrice } from '../protocols/protocol.ts'
@@ -76,14 +76,32 @@ async function inTurn<T>(items: Iterable<T>, act: (item: T) => void): Promise<vo
 /** Size of a body that fits into one packet. */
 const SMALL = 1_024
 const COMPRESSIBLE = /^text\/|[/+](?:json|xml|javascript)\b/
+const ENCODERS = {
+  br: (body: Buffer): Promise<Buffer> =>
+    brotli(body, { params: { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY } }),
+  gzip: promisify<Buffer, Buffer>(gzip),
+}
+const brotli = promisify<Buffer, BrotliOptions, Buffer>(brotliCompress)
+/** The default of 11 takes seconds for a megabyte. */
+const BROTLI_QUALITY = 5
 
-/** Removes the length from HEAD of a compressed document: it is known only after compression (RFC 9110 §8.6). */
+/** Compresses documents (RFC 9110 §8.4), each page once for all its readers. */
 function compressDocuments(): Middleware {
-  const encode = compress({ threshold: SMALL, filter: (type) => COMPRESSIBLE.test(type) })
+  const compressed = new WeakMap<Buffer, Map<string, Promise<Buffer>>>()
   return async (ctx, next) => {
-    await encode(ctx, next)
-    if (ctx.method !== 'HEAD' || !COMPRESSIBLE.test(ctx.type) || (ctx.response.length ?? 0) < SMALL) return
-    if (ctx.acceptsEncodings('br', 'gzip', 'deflate', 'identity') !== 'identity') ctx.body = Readable.from([])
+    ctx.vary('Accept-Encoding')
+    await next()
+    const body: unknown = ctx.body
+    const bytes = typeof body === 'string' ? Buffer.from(body) : body
+    if (!Buffer.isBuffer(bytes) || bytes.length < SMALL || !COMPRESSIBLE.test(ctx.type)) return
+    const encoding = ctx.acceptsEncodings('br', 'gzip', 'identity')
+    if (encoding !== 'br' && encoding !== 'gzip') return
+    const made = compressed.get(bytes) ?? new Map<string, Promise<Buffer>>()
+    compressed.set(bytes, made)
+    const compressing = made.get(encoding) ?? ENCODERS[encoding](bytes)
+    made.set(encoding, compressing)
+    ctx.body = await compressing
+    ctx.set('Content-Encoding', encoding)
   }
 }
 
@@ -99,7 +117,7 @@ function servePage(place: string, page: Page): (ctx: Context) => void {
     ctx.set({ 'Content-Type': type, ETag: etag, 'Cache-Control': 'public, max-age=300', ...headers })
     if (page.shown !== undefined) ctx.vary('Accept')
     if (matches(ctx.get('If-None-Match'), etag)) ctx.status = 304
-    else ctx.body = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+    else ctx.body = body
   }
 }
 
