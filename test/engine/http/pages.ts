@@ -235,6 +235,7 @@ t.test('sends documents compressed to readers who accept it', async (t) => {
       const packed = await ask(path, encoding)
       t.equal(packed.headers.get('content-encoding'), encoding, path)
       t.match(packed.headers.get('vary'), /Accept-Encoding/)
+      t.ok(Number(packed.headers.get('content-length')) > 0, 'the length is known before the body')
       t.equal(packed.headers.get('etag'), plain.headers.get('etag'))
       t.equal(await packed.text(), text)
     }
