@@ -78,6 +78,7 @@ async function openProxy(t: Test, options: ProxyOptions): Promise<Proxy> {
     if (id !== undefined) waiting.get(id)?.(message)
     return undefined
   })
+  const exited = once(child, 'exit')
   let last = 0
   const ask = (method: string, params: JsonObject): Promise<JsonObject> => {
     const id = (last += 1)
@@ -85,11 +86,10 @@ async function openProxy(t: Test, options: ProxyOptions): Promise<Proxy> {
       waiting.set(id, ({ result, error }) =>
         isJsonObject(result) ? resolve(result) : reject(new Error(JSON.stringify(error))),
       )
-      child.once('exit', () => reject(new Error(`the proxy has ended: ${log}`)))
+      void exited.then(() => reject(new Error(`the proxy has ended: ${log}`)))
       write({ id, method, params })
     })
   }
-  const exited = once(child, 'exit')
   t.teardown(() => child.kill('SIGKILL'))
   let opened: Promise<unknown> | undefined
   const open = (): Promise<unknown> =>

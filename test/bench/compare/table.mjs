@@ -6,17 +6,23 @@ import { show } from '../figures.mjs'
 const ours = packageAt('../../../package.json')
 const peers = packageAt('../package.json').dependencies
 
-/** `counted`: the rows of each seller, in the same order; `paid`: one row of figures for each seller. */
+/** Buyers at once. */
+const USUAL = 32
+
+/** `counted`: the rows of each seller, in the same order; `paid`: figures of each seller by its name. */
 export function printComparison(sellers, counted, paid, scale) {
   const [first, ...others] = counted
   const rows = first.map(([words, value], index) => [words, value, ...others.map((other) => other[index][1])])
-  const across = (words, of) => [words, ...paid.map(of)]
+  const measured = sellers.map(({ name }) => paid.find((each) => each.name === name))
+  const across = (words, of) => [words, ...measured.map(of)]
+  const usual = ({ loads }) => loads.find(({ buyers }) => buyers === USUAL)
   const table = [
     ['', ...sellers.map(nameOf)],
     ['---', ...sellers.map(() => '---')],
     ...rows,
-    across('Paid calls a second, 32 at once', ({ rate }) => show(rate, 0)),
-    across('… CPU ms per call', ({ cost }) => show(cost, 1)),
+    across(`Paid calls a second, ${USUAL} at once`, (each) => show(usual(each).rate, 0)),
+    across('… CPU ms per call', (each) => show(usual(each).cost, 1)),
+    across('… RPC methods per call', ({ asked }) => show(asked.methods, 1)),
     across('… payments sent', ({ sold }) => sold),
     across('… charges', ({ charges }) => charges),
   ]
