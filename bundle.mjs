@@ -1,30 +1,42 @@
 /**
+ * Finishes what tsc has written to dist.
+ *
  * Puts viem and mppx into dist/vendor and makes dist import them from there. Installed from npm they and what they need
- * take 100 MB, most of it declarations and second builds; the parts that run take five.
+ * take 100 MB, most of it declarations and second builds; the parts that run take three.
+ *
+ * Writes the validator of catalogs as code, which ajv would generate at each start otherwise.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
-import { build } from 'esbuild'
+import standaloneCode from 'ajv/dist/standalone/index.js'
+import { build, transform } from 'esbuild'
 
 const ROOT = import.meta.dirname
 const DIST = join(ROOT, 'dist')
 const VENDOR = join(DIST, 'vendor')
 const IMPORT = /(\bfrom |\bimport\()(['"])((?:viem|mppx)(?:\/[\w/]+)?)\2/g
+/** Their names, of values only: `import { a, type B } from 'viem'` and `const { a } = await import('viem')`. */
+const NAMES = /(?:\bimport|\bconst) \{([^}]*)\}(?: from | = await import\()'((?:viem|mppx)(?:\/[\w/]+)?)'/g
 /** Of mppx, for frameworks that are not used here. */
 const UNUSED = ['@modelcontextprotocol/*', '@x402/*', 'elysia', 'express', 'hono', 'hono/*', 'next', 'next/*']
 
 const fileOf = (specifier) => `${specifier.replaceAll('/', '-')}.js`
 /** What tsc has written: the sources name the packages, so a second run finds the same. */
 const sources = readdirSync(join(ROOT, 'src'), { recursive: true }).filter((path) => path.endsWith('.ts'))
-const specifiers = new Set()
-for (const path of sources.filter((each) => !each.startsWith('service')))
-  for (const [, , , specifier] of readFileSync(join(ROOT, 'src', path), 'utf8').matchAll(IMPORT))
-    if (!/\/documents\//.test(path)) specifiers.add(specifier)
+/** The names that are imported, by specifier: a start would read the word lists of viem/accounts and much more otherwise. */
+const names = new Map()
+for (const path of sources.filter((each) => !each.startsWith('service') && !/documents/.test(each)))
+  for (const [, list, specifier] of readFileSync(join(ROOT, 'src', path), 'utf8').matchAll(NAMES)) {
+    const values = list.split(',').map((each) => each.trim().replace(/(?: as |:).*/, ''))
+    const known = names.get(specifier) ?? new Set()
+    for (const value of values) if (/^\w+$/.test(value)) known.add(value)
+    names.set(specifier, known)
+  }
 
 rmSync(VENDOR, { recursive: true, force: true })
 const { metafile } = await build({
   entryPoints: Object.fromEntries(
-    [...specifiers].map((each) => [each.replaceAll('/', '-'), `entry:${each}`]),
+    Array.from(names.keys(), (each) => [each.replaceAll('/', '-'), `entry:${each}`]),
   ),
   plugins: [
     {
@@ -35,7 +47,7 @@ const { metafile } = await build({
           namespace: 'entry',
         }))
         onLoad({ filter: /.*/, namespace: 'entry' }, ({ path }) => ({
-          contents: `export * from '${path}'`,
+          contents: `export { ${[...names.get(path)].join(', ')} } from '${path}'`,
           resolveDir: ROOT,
         }))
       },
@@ -84,3 +96,18 @@ for (const path of sources) {
   )
   if (bundled !== text) writeFileSync(file, bundled)
 }
+
+const { shapeCompiler, shapeValidator } = await import(join(DIST, 'engine/catalog/shape-validator.js'))
+const validator = [
+  "import { createRequire } from 'node:module'",
+  'const require = createRequire(import.meta.url)',
+  standaloneCode.default(shapeCompiler(), shapeValidator()),
+  'export const shapeValidator = () => validate',
+]
+const { code } = await transform(validator.join('\n'), { minifySyntax: true, minifyWhitespace: true })
+writeFileSync(join(DIST, 'engine/catalog/generated-validator.js'), code)
+const checkShape = join(DIST, 'engine/catalog/check-shape.js')
+writeFileSync(
+  checkShape,
+  readFileSync(checkShape, 'utf8').replace('./shape-validator.js', './generated-validator.js'),
+)

@@ -2,24 +2,16 @@ import { parentPort } from 'node:worker_threads'
 import type { Catalog, Operation, Route } from './catalog/catalog.ts'
 import { CatalogError } from './catalog/issue.ts'
 import type { Mark } from './catalog/load.ts'
-import {
-  type Answer,
-  loadServed,
-  type Question,
-  type SentFacts,
-  slicesOf,
-  type Slice,
-} from './catalog-thread.ts'
+import type { Answer, Question, SentFacts, Slice } from './catalog-thread.ts'
 import type { Facts } from './documents/registry.ts'
-import { type Pages, renderPages } from './http/pages.ts'
-import { exampleAmount } from './protocols/protocol.ts'
-import { createChallenge } from './protocols/x402/challenge.ts'
+import type { Pages } from './http/pages.ts'
 
 let sending: Iterator<Slice> = [].values()
 const operations: Operation[] = []
 const routes: Route[] = []
 
-function answer(question: Question): Answer {
+/** A thread reads or renders: it loads the modules of one of them only. */
+async function answer(question: Question): Promise<Answer> {
   switch (question.kind) {
     case 'read':
       return read(question)
@@ -32,13 +24,15 @@ function answer(question: Question): Answer {
       routes.push(...question.slice.routes)
       return { kind: 'taken' }
     case 'render': {
+      const { renderPages } = await import('./http/pages.ts')
       const catalog = { ...question.head, operations, routes }
-      return { kind: 'rendered', pages: renderPages(catalog, factsOf(catalog, question.facts)) }
+      return { kind: 'rendered', pages: renderPages(catalog, await factsOf(catalog, question.facts)) }
     }
   }
 }
 
-function read({ place, loaded, baseUrl }: Question & { readonly kind: 'read' }): Answer {
+async function read({ place, loaded, baseUrl }: Question & { readonly kind: 'read' }): Promise<Answer> {
+  const { loadServed, slicesOf } = await import('./catalog-thread.ts')
   const files = new Map<string, Mark>()
   try {
     const { catalog, warnings, text } = loadServed(place, loaded, baseUrl, files)
@@ -53,7 +47,9 @@ function read({ place, loaded, baseUrl }: Question & { readonly kind: 'read' }):
 }
 
 /** The render facts from those that were sent, with the published challenges. */
-function factsOf(catalog: Catalog, { ready, accepted, ...facts }: SentFacts): Facts {
+async function factsOf(catalog: Catalog, { ready, accepted, ...facts }: SentFacts): Promise<Facts> {
+  const { exampleAmount } = await import('./protocols/protocol.ts')
+  const { createChallenge } = await import('./protocols/x402/challenge.ts')
   const settings = {
     service: catalog.service,
     baseUrl: facts.baseUrl,
@@ -83,7 +79,9 @@ function memoryOf(pages: Pages): ArrayBuffer[] {
   return [...new Set(whole)]
 }
 
-parentPort?.on('message', (question: Question) => {
-  const answered = answer(question)
+async function reply(question: Question): Promise<void> {
+  const answered = await answer(question)
   parentPort?.postMessage(answered, answered.kind === 'rendered' ? memoryOf(answered.pages) : [])
-})
+}
+
+parentPort?.on('message', (question: Question) => void reply(question))

@@ -168,15 +168,13 @@ async function sign(charge: Charge, { key, rpcUrl, now }: Signer): Promise<Signi
 async function createCredential(charge: Charge, key: Signer['key'], rpcUrl: string): Promise<Signing> {
   const { network, recipient, parameters } = charge
   const { chainId, title } = network
-  const [{ Mppx, tempo }, viem, chains, { privateKeyToAccount }] = await Promise.all([
-    import('mppx/client'),
-    import('viem'),
-    import('viem/tempo/chains'),
-    import('viem/accounts'),
-  ])
+  const { Mppx, tempo } = await import('mppx/client')
+  const { BaseError, createClient, http, HttpRequestError, TimeoutError } = await import('viem')
+  const { tempo: tempoChain } = await import('viem/tempo/chains')
+  const { privateKeyToAccount } = await import('viem/accounts')
   const account = privateKeyToAccount(key)
-  const chain = { ...chains.tempo, id: chainId, rpcUrls: { default: { http: [rpcUrl] } } }
-  const client = viem.createClient({ chain, transport: viem.http(rpcUrl) })
+  const chain = { ...tempoChain, id: chainId, rpcUrls: { default: { http: [rpcUrl] } } }
+  const client = createClient({ chain, transport: http(rpcUrl) })
   const method = tempo.charge({
     account,
     getClient: () => client,
@@ -192,8 +190,8 @@ async function createCredential(charge: Charge, key: Signer['key'], rpcUrl: stri
   } catch (fault) {
     // What the libraries say names endpoints and calls: it stays here.
     const isSilence = (cause: unknown): boolean =>
-      cause instanceof viem.HttpRequestError || cause instanceof viem.TimeoutError
-    const silent = fault instanceof viem.BaseError && fault.walk(isSilence) !== null
+      cause instanceof HttpRequestError || cause instanceof TimeoutError
+    const silent = fault instanceof BaseError && fault.walk(isSilence) !== null
     return unsigned(
       silent
         ? `the node of ${title} does not answer: see RPC_URL_${chainId}`

@@ -86,9 +86,9 @@ function* checkBody(context: CheckContext, place: DeclaredPlace, body: DeclaredB
   yield* checkExample(context, {
     of: 'body',
     example: body.example,
-    exampleAt: document.at([...at, 'example']),
+    exampleAt: [...at, 'example'],
     schema,
-    schemaAt: document.at([...at, 'schema']),
+    schemaAt: [...at, 'schema'],
   })
 }
 

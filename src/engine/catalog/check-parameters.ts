@@ -185,16 +185,17 @@ function* checkValue(
 ): Generator<Issue> {
   const { [key]: value, name, type, enum: values } = parameter
   if (value === undefined) return
-  const position = document.at([...at, key])
-  const spelling = document.spelling([...at, key])
-  if (type === 'string' && typeof value !== 'string' && spelling !== undefined) {
-    yield quoteIt(spelling, value, position)
+  const place = [...at, key]
+  const spelling = type === 'string' && typeof value !== 'string' ? document.spelling(place) : undefined
+  if (spelling !== undefined) {
+    yield quoteIt(spelling, value, document.at(place))
     return
   }
   const reason = key === 'example' && value === '' ? 'shows nothing: leave it out' : misfit(parameter, value)
   if (reason === undefined) return
   const hint = values === undefined ? '' : didYouMean(String(value), values.map(String))
-  yield error(`${key}_invalid`, position, `${key} of ${name}: ${JSON.stringify(value)} ${reason}${hint}`)
+  const message = `${key} of ${name}: ${JSON.stringify(value)} ${reason}${hint}`
+  yield error(`${key}_invalid`, document.at(place), message)
 }
 
 const declarations = once(() =>

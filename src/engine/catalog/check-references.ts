@@ -63,18 +63,18 @@ function* checkAnswer(context: CheckContext, { entry, at }: DeclaredEntry): Gene
   yield* checkExample(context, {
     of: 'response',
     example: entry.example,
-    exampleAt: context.document.at([...at, 'example']),
+    exampleAt: [...at, 'example'],
     schema: entry.response?.schema,
-    schemaAt: context.document.at([...at, 'response', 'schema']),
+    schemaAt: [...at, 'response', 'schema'],
   })
 }
 
 interface Exemplified {
   readonly of: 'response' | 'body'
   readonly example: unknown
-  readonly exampleAt: Position
+  readonly exampleAt: Path
   readonly schema: unknown
-  readonly schemaAt: Position
+  readonly schemaAt: Path
 }
 
 /** Checks that both are readable, the schema compiles, and the example fits it. */
@@ -85,16 +85,18 @@ export function* checkExample(
   const example = yield* readJson(context, 'example', declared.example, exampleAt)
   const schema = yield* readJson(context, 'schema', declared.schema, schemaAt)
   if (schema === undefined) return
+  const { document } = context
   if (!isJsonObject(schema)) {
-    yield error('schema_invalid', schemaAt, 'a schema is an object')
+    yield error('schema_invalid', document.at(schemaAt), 'a schema is an object')
     return
   }
   const validate = compileSchema(schema)
-  if (typeof validate === 'string') yield error('schema_invalid', schemaAt, validate)
+  if (typeof validate === 'string') yield error('schema_invalid', document.at(schemaAt), validate)
   else if (example !== undefined && !validate(example)) {
     const { instancePath = '', message = 'it does not' } = validate.errors?.[0] ?? {}
     const where = instancePath === '' ? '' : `${instancePath} `
-    yield error('example_unfit', exampleAt, `does not fit the schema of the ${of}: ${where}${message}`)
+    const said = `does not fit the schema of the ${of}: ${where}${message}`
+    yield error('example_unfit', document.at(exampleAt), said)
   }
 }
 
@@ -103,9 +105,10 @@ function* readJson(
   context: CheckContext,
   what: 'example' | 'schema',
   declared: unknown,
-  position: Position,
+  at: Path,
 ): Generator<Issue, unknown> {
   if (typeof declared !== 'string') return declared
+  const position = context.document.at(at)
   if (!declared.startsWith('./')) {
     const article = what === 'example' ? 'an' : 'a'
     yield error(

@@ -1,27 +1,11 @@
-import { Ajv2020 } from 'ajv/dist/2020.js'
 import { isJsonObject } from '../json.ts'
-import { once } from '../runtime.ts'
 import { priceless } from './check-prices.ts'
 import { didYouMean, error, type Issue, type Position, suggest } from './issue.ts'
 import { type Form, formOf, properName } from './patterns.ts'
-import { catalogSchema, type Declared } from './schema.ts'
+import type { Declared } from './schema.ts'
+import { shapeValidator } from './shape-validator.ts'
 import { knownKeys, type ShapeFault, validPart, toPath } from './valid-part.ts'
 import type { Path, SourceDocument } from './source.ts'
-
-/** Compiled with the first catalog, which takes 200 ms: not every command reads one. */
-const validator = once(() =>
-  new Ajv2020({
-    allErrors: true,
-    verbose: true,
-    allowUnionTypes: true,
-    strict: true,
-    strictRequired: false,
-    // Tests validate our schema: checking it against the metaschema would cost a tenth of the start.
-    validateSchema: false,
-    // Takes longer than what it saves in a few runs.
-    code: { optimize: false },
-  }).compile<Declared>(catalogSchema),
-)
 
 export interface Shaped {
   /** The valid part of the catalog; undefined when it makes no sense without the invalid part. */
@@ -31,7 +15,7 @@ export interface Shaped {
 
 /** Validates a parsed file against the catalog's JSON Schema and reports every difference in words. */
 export function checkShape(document: SourceDocument): Shaped {
-  const validate = validator()
+  const validate = shapeValidator()
   if (validate(document.value)) return { declared: document.value, issues: [] }
   const faults = validate.errors ?? []
   const issues = faults.flatMap((fault) => describe(fault, document))

@@ -1,6 +1,7 @@
+import { hash } from 'node:crypto'
 import { toChecksum } from '../address.ts'
 import { parseDuration } from '../duration.ts'
-import { digestJson, isJsonObject, type Json } from '../json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import { parseCoin, parseGwei } from '../money.ts'
 import { findNetwork, type Limits } from '../networks.ts'
 import { ownersOf } from './arguments.ts'
@@ -248,7 +249,18 @@ function revisionOf(content: Omit<Catalog, 'revision'>): string {
     price: typeof price === 'object' ? price.rule : price.toString(),
   }))
   const routes = content.routes.map((each) => ({ ...each, operation: each.operation.id }))
-  return digestJson(asJson({ ...content, operations, routes }) ?? null).slice(0, 12)
+  const text = JSON.stringify({ ...content, operations, routes }, (_, value: unknown) => {
+    if (typeof value === 'bigint') return value.toString()
+    return isJsonObject(value) ? sortKeys(value) : value
+  })
+  return hash('sha256', text, 'base64url').slice(0, 12)
+}
+
+/** The same members in the order of their keys, in which many are already. */
+function sortKeys(value: JsonObject): JsonObject {
+  const keys = Object.keys(value)
+  const isSorted = keys.every((key, at) => at === 0 || (keys[at - 1] ?? '') <= key)
+  return isSorted ? value : Object.fromEntries(keys.sort().map((key) => [key, value[key] ?? null]))
 }
 
 export function deepFreeze<T>(value: T): T {

@@ -14,9 +14,18 @@ export function isDate(text: string): boolean {
   return date.getUTCMonth() === month - 1 && date.getUTCDate() === day
 }
 
+/** V8 does it better, and ajv takes a third of its time for it. */
+const UNOPTIMIZED = { optimize: false }
+
 /** For schemas that are generated here; their patterns are checked with the catalog. */
 export const compileParameters = renewedCompiler(() => {
-  const ajv = new Ajv2020({ allErrors: true, useDefaults: true, strict: false, validateSchema: false })
+  const ajv = new Ajv2020({
+    allErrors: true,
+    useDefaults: true,
+    strict: false,
+    validateSchema: false,
+    code: UNOPTIMIZED,
+  })
   ajv.addFormat('date', isDate)
   return ajv.addKeyword({
     keyword: 'joinedLength',
@@ -27,7 +36,7 @@ export const compileParameters = renewedCompiler(() => {
 
 /** For schemas of operators, whose bodies are not changed: no defaults are filled in. */
 export const compileBody = renewedCompiler(
-  () => new Ajv2020({ strict: false, validateSchema: false, validateFormats: false }),
+  () => new Ajv2020({ strict: false, validateSchema: false, validateFormats: false, code: UNOPTIMIZED }),
 )
 
 /** Schemas that one instance of ajv compiles. */

@@ -1,6 +1,6 @@
 import { keccak256, stringToHex } from 'viem'
 import { sign } from 'viem/accounts'
-import { Transaction } from 'viem/tempo'
+import type { Transaction as TempoTransaction } from 'viem/tempo'
 import { isAddress, sameAddress, type Address } from '../address.ts'
 import { LogScanner, addressTopic, isTransactionHash, readTransfer } from '../chains/evm/logs.ts'
 import { broadcast } from '../chains/evm/unmined.ts'
@@ -277,9 +277,11 @@ async function signTransaction(
 
 /** Tempo has no coin: only its own transactions pay their fee in a token. */
 async function signTempo(
-  transaction: Transaction.TransactionSerializableTempo,
+  transaction: TempoTransaction.TransactionSerializableTempo,
   privateKey: `0x${string}`,
 ): Promise<SignedTransaction> {
+  // Loaded here: every start of the server would pay for it otherwise.
+  const { Transaction } = await import('viem/tempo')
   const digest = keccak256(await Transaction.serialize(transaction))
   const raw = await Transaction.serialize(transaction, await sign({ hash: digest, privateKey, to: 'object' }))
   return { raw, hash: keccak256(raw) }

@@ -43,6 +43,17 @@ export const COMPLETE: Detail = {
   text: 300,
 }
 
+/** What every challenge contains. */
+export const LEAST: Detail = {
+  input: 'bare',
+  described: 0,
+  hasIcon: false,
+  levels: 0,
+  members: 0,
+  row: 2,
+  text: 0,
+}
+
 /**
  * From the most to the least a challenge can say, for as long as it does not fit the header budget. Networks are never
  * left out: stock clients pay what the header offers. Words that help to choose and to call outlast tags, limits and all
@@ -69,10 +80,10 @@ export function* detailsOf({ kind, operation, parameters }: Endpoint): Iterable<
   // A description is worth more than the icon, which may still fit where the last description did not.
   for (let described = parameters.length; described >= 0; described -= 1)
     for (const hasIcon of [true, false]) yield { ...single, input: 'outline', described, hasIcon }
-  const bare = { ...single, input: 'bare', described: 0, hasIcon: false } as const
-  yield bare
-  for (const text of [40, 0]) yield { ...bare, members: 0, text }
-  yield { ...bare, levels: 0, members: 0, text: 0 }
+  const bare = { ...LEAST, levels: 3 }
+  yield { ...bare, members: 1, text: 40 }
+  for (const text of [40, 0]) yield { ...bare, text }
+  yield LEAST
 }
 
 /**
