@@ -148,18 +148,20 @@ function draw(
   const extensions = JSON.stringify({ bazaar, [IDENTIFIER]: IDENTIFIER_EXTENSION }).slice(0, -1)
   const standing = `,${described},"accepts":${JSON.stringify(accepts)},"extensions":${extensions},"redelivery":{"info":{"token":"`
   const closing = `"},"schema":${JSON.stringify(TOKEN_SCHEMA)}}}`
-  const ascii = escapeNonAscii(standing)
+  const ascii = once(() => escapeNonAscii(standing))
+  const opening = (url: string, error: string): string =>
+    `"x402Version":2,"error":${JSON.stringify(error)},"resource":{"url":${JSON.stringify(url)}`
   const prepare = (url: string, error: string): ((token: string) => IssuedChallenge) => {
-    const before = `"x402Version":2,"error":${JSON.stringify(error)},"resource":{"url":${JSON.stringify(url)}`
+    const before = opening(url, error)
     const encode = encodeAfter(`{${before}${standing}`, 'base64')
-    const members = escapeNonAscii(before) + ascii
+    const members = escapeNonAscii(before) + ascii()
     return (token) => {
       const after = token + closing
       return { headers: { 'PAYMENT-REQUIRED': encode(`${after}}`) }, members: members + after }
     }
   }
-  const longest = prepare(example, LONGEST_CODE)('x'.repeat(TOKEN_LENGTH)).headers['PAYMENT-REQUIRED']
-  return { prepare, headerBytes: longest?.length ?? 0 }
+  const bytes = Buffer.byteLength(`{${opening(example, LONGEST_CODE)}${standing}${closing}}`) + TOKEN_LENGTH
+  return { prepare, headerBytes: 4 * Math.ceil(bytes / 3) }
 }
 
 /** The longest reason a 402 gives. */
