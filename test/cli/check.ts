@@ -76,3 +76,20 @@ t.test('--json prints the revision and every issue with its position', async (t)
     ],
   })
 })
+
+t.test('reports the same with the validator that the build generates', async (t) => {
+  const shop = writeShop(
+    t,
+    `  /paid/greet: { price: 1, summary: '', handler: [greet] }
+  /paid/meet: { price: 1, sumary: X, cache: soon }
+  /paid/x/: { price: 1, summary: X, handler: greet, method: FETCH }
+  /paid/y: { price: 1, summary: ${'é'.repeat(300)}, use_when: 12, parameters: { 9a: { type: text } } }
+  /paid/z: 1
+`,
+  )
+  const generated = await runProgram(['check', shop.catalog, '--json'])
+  const compiled = await runLine(['check', shop.catalog, '--json'])
+  t.equal(generated.code, 1)
+  t.match(generated.stdout, 'characters, not 300')
+  t.equal(generated.stdout, `${compiled.out}\n`.replace(/\n\n$/, '\n'))
+})
