@@ -25,13 +25,18 @@ const fileOf = (specifier) => `${specifier.replaceAll('/', '-')}.js`
 const sources = readdirSync(join(ROOT, 'src'), { recursive: true }).filter((path) => path.endsWith('.ts'))
 /** The names that are imported, by specifier: a start would read the word lists of viem/accounts and much more otherwise. */
 const names = new Map()
-for (const path of sources.filter((each) => !each.startsWith('service') && !/documents/.test(each)))
-  for (const [, list, specifier] of readFileSync(join(ROOT, 'src', path), 'utf8').matchAll(NAMES)) {
+for (const path of sources.filter((each) => !each.startsWith('service') && !/documents/.test(each))) {
+  const text = readFileSync(join(ROOT, 'src', path), 'utf8').replace(/\bimport type .* from '.*'/g, '')
+  const imports = [...text.matchAll(NAMES)]
+  if (imports.length < [...text.matchAll(IMPORT)].length)
+    throw new Error(`${path} has to import each name of viem and mppx: only those are bundled`)
+  for (const [, list, specifier] of imports) {
     const values = list.split(',').map((each) => each.trim().replace(/(?: as |:).*/, ''))
     const known = names.get(specifier) ?? new Set()
     for (const value of values) if (/^\w+$/.test(value)) known.add(value)
     names.set(specifier, known)
   }
+}
 
 rmSync(VENDOR, { recursive: true, force: true })
 const { metafile } = await build({

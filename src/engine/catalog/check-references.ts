@@ -10,6 +10,7 @@ import {
   routesOf,
 } from './check-context.ts'
 import { didYouMean, error, type Issue, type Position, warning } from './issue.ts'
+import { UNOPTIMIZED } from './schema-compiler.ts'
 import type { Path } from './source.ts'
 
 /** Checks that every name that refers to another part of the catalog or to a file has a target. */
@@ -141,11 +142,8 @@ function jsonFault(fault: unknown, text: string): string {
   )
 }
 
-/**
- * One instance for all schemas: each compiler compiles the meta-schema again, which costs more than most schemas. Code
- * that runs once is not worth optimizing, which takes 40 % of the time.
- */
-const compiler = once(() => new Ajv2020({ strict: false, validateFormats: false, code: { optimize: false } }))
+/** One instance for all schemas: each compiler compiles the meta-schema again, which costs more than most schemas. */
+const compiler = once(() => new Ajv2020({ strict: false, validateFormats: false, code: UNOPTIMIZED }))
 
 /** The validator of a schema, or why it is invalid. */
 function compileSchema(schema: JsonObject): ValidateFunction | string {

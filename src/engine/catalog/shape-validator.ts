@@ -1,5 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { once } from '../runtime.ts'
+import { UNOPTIMIZED } from './schema-compiler.ts'
 import { catalogSchema, type Declared } from './schema.ts'
 
 /** The build replaces this by the code that ajv generates: generating it takes a tenth of a start. */
@@ -13,8 +14,8 @@ export const shapeCompiler = once(
       strictRequired: false,
       // Tests validate our schema: checking it against the metaschema would cost a tenth of the start.
       validateSchema: false,
-      // Takes longer than what it saves in a few runs. The source is what the build writes.
-      code: { optimize: false, source: true, esm: true },
+      // The build writes the source to a file.
+      code: { ...UNOPTIMIZED, source: true, esm: true },
     }),
 )
 

@@ -63,12 +63,9 @@ export function createChallenge(
   price: Micros,
   settings: ChallengeSettings,
 ): ListedChallenge {
-  const accepts = settings.networks.map((network) =>
-    requirementsOf(network, price, endpoint.operation.settle),
-  )
-  const example = endpoint.kind === 'tool' ? endpoint.url : settings.baseUrl + examplePath(endpoint)
+  const { accepts, example, fit } = draftsOf(endpoint, price, settings)
   // Documents need no header, and the thread that renders them makes a challenge of every route.
-  const draft = once(() => fit(endpoint, accepts, settings, example))
+  const draft = once(fit)
   // No header limits a listing.
   const listed = resourceOf(endpoint, settings, COMPLETE)
   const listing = bazaarExtension(endpoint, COMPLETE)
@@ -118,23 +115,31 @@ interface Draft {
   readonly headerBytes: number
 }
 
-/** The most detail that stays within the header target. */
-function fit(
-  endpoint: Endpoint,
-  accepts: readonly Requirements[],
-  settings: ChallengeSettings,
-  example: string,
-): Draft {
-  let draft: Draft | undefined
-  for (const detail of detailsOf(endpoint)) {
-    draft = draw(endpoint, accepts, settings, example, detail)
-    if (draft.headerBytes <= HEADER_TARGET) break
-  }
-  if (draft === undefined) throw new Error('a endpoint has at least one detail')
-  return draft
+interface Drafts {
+  readonly accepts: readonly Requirements[]
+  /** URL of the example request. */
+  readonly example: string
+  readonly draw: (detail: Detail) => Draft
+  /** The draft with the most detail that stays within the header target. */
+  readonly fit: () => Draft
 }
 
-function draw(
+function draftsOf(endpoint: Endpoint, price: Micros, settings: ChallengeSettings): Drafts {
+  const { operation } = endpoint
+  const accepts = settings.networks.map((network) => requirementsOf(network, price, operation.settle))
+  const example = endpoint.kind === 'tool' ? endpoint.url : settings.baseUrl + examplePath(endpoint)
+  const draw = (detail: Detail): Draft => drawDraft(endpoint, accepts, settings, example, detail)
+  const fit = (): Draft => {
+    for (const detail of detailsOf(endpoint)) {
+      const draft = draw(detail)
+      if (draft.headerBytes <= HEADER_TARGET) return draft
+    }
+    return draw(LEAST)
+  }
+  return { accepts, example, draw, fit }
+}
+
+function drawDraft(
   endpoint: Endpoint,
   accepts: readonly Requirements[],
   settings: ChallengeSettings,
@@ -200,10 +205,8 @@ function resourceOf(endpoint: Endpoint, { service, baseUrl }: ChallengeSettings,
 /** Every address has this length. */
 const ANY_ADDRESS = `0x${'0'.repeat(40)}`
 
-interface MeasuredRoute {
+interface MeasuredRoute extends Drafts {
   readonly key: string
-  readonly draw: (detail: Detail) => Draft
-  readonly fit: () => Draft
 }
 
 /** The paid routes, as if all networks of the catalog were offered. */
@@ -217,17 +220,9 @@ function measuredRoutes(
     .map((network) => ({ network, payTo: ANY_ADDRESS, timeoutSeconds: Math.floor(x402.timeout / 1000) }))
   const settings = { service, baseUrl, networks, nextToken: () => '' }
   return routes.flatMap((route): MeasuredRoute[] => {
-    const { price, settle } = route.operation
+    const { price } = route.operation
     if (route.kind !== 'paid' || price === undefined) return []
-    const accepts = networks.map((network) => requirementsOf(network, highestOf(price), settle))
-    const example = baseUrl + examplePath(route)
-    return [
-      {
-        key: routeKey(route),
-        draw: (detail) => draw(route, accepts, settings, example, detail),
-        fit: () => fit(route, accepts, settings, example),
-      },
-    ]
+    return [{ key: routeKey(route), ...draftsOf(route, highestOf(price), settings) }]
   })
 }
 
