@@ -1,7 +1,5 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { homedir } from 'node:os'
-import { join } from 'node:path'
-import { parseEnv } from 'node:util'
+import { type BuyerEnv, readBuyerEnv } from './env/buyer-env.ts'
+import { EnvError } from './env/env-error.ts'
 import { Reader, type Variables } from './env/reader.ts'
 import {
   type FacilitatorAccess,
@@ -12,21 +10,13 @@ import {
 } from './env/settings.ts'
 
 /** The settings of one process: read once, frozen, every problem reported together. The only reader of the environment. */
-export interface Env {
+export interface Env extends BuyerEnv {
   readonly production: boolean
   readonly catalog: string
-  readonly port: number
   readonly host: string
-  readonly baseUrl: string | undefined
   readonly trustProxy: boolean
-  readonly dataDir: string
-  /** Where a buyer's own state is kept, apart from any project. */
-  readonly stateDir: string
   readonly payTo: string | undefined
   readonly settlerKeys: readonly `0x${string}`[]
-  /** RPC endpoints by chain id. */
-  readonly rpcUrls: Readonly<Record<number, string>>
-  readonly payerKey: `0x${string}` | undefined
   /** Of the account that refunds are sent from. */
   readonly refundKey: `0x${string}` | undefined
   /** Settle for us where we have no signer of our own; in order of preference. */
@@ -55,21 +45,6 @@ export interface Env {
   readonly hide: (text: string) => string
 }
 
-export class EnvError extends Error {
-  readonly problems: readonly string[]
-
-  constructor(problems: readonly string[]) {
-    super(problems.join('\n'))
-    this.name = 'EnvError'
-    this.problems = problems
-  }
-}
-
-/** Variables of a file in the form of dotenv; none when there is no such file. */
-export function readEnvFile(path: string): Variables {
-  return existsSync(path) ? parseEnv(readFileSync(path, 'utf8')) : {}
-}
-
 /** What a service adds to the environment of its process. */
 export interface ServiceVariables {
   env?(variables: Reader): unknown
@@ -82,18 +57,13 @@ export function readEnv(variables: Variables, service: ServiceVariables = {}): E
   const reader = new Reader(variables)
   const secrets = new Map(Object.entries(variables).filter(([name]) => SECRET_NAME.test(name)))
   const env: Env = {
+    ...readBuyerEnv(reader),
     production: reader.text('NODE_ENV') === 'production',
     catalog: reader.text('CATALOG') ?? 'catalog.yaml',
-    port: reader.port('PORT') ?? 4021,
     host: reader.text('HOST') ?? '0.0.0.0',
-    baseUrl: reader.origin('BASE_URL'),
     trustProxy: reader.flag('TRUST_PROXY'),
-    dataDir: reader.text('DATA_DIR') ?? '.ratecard',
-    stateDir: join(reader.text('XDG_STATE_HOME') ?? join(homedir(), '.local', 'state'), 'ratecard'),
     payTo: reader.address('PAY_TO'),
     settlerKeys: reader.keys('SETTLER_PRIVATE_KEY'),
-    rpcUrls: reader.rpcUrls(),
-    payerKey: reader.keys('PAYER_PRIVATE_KEY')[0],
     refundKey: reader.keys('REFUND_PRIVATE_KEY')[0],
     facilitators: reader.facilitators(),
     mppRecipient: reader.address('MPP_RECIPIENT'),

@@ -5,7 +5,9 @@ import { fileURLToPath } from 'node:url'
 import { COMMANDS } from './cli/commands.ts'
 import { runCommand } from './cli/run.ts'
 import { loadService, takeServiceFlag } from './cli/service.ts'
-import { readEnv, readEnvFile } from './env.ts'
+import { openTerminal } from './command-line/process-terminal.ts'
+import { readEnv } from './env.ts'
+import { readEnvFile } from './env/env-file.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
@@ -17,24 +19,11 @@ function readVersion(): string {
   return String(version)
 }
 
-process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
-  // The reader has had enough, as `head` does: no mistake of ours.
-  if (fault.code !== 'EPIPE') throw fault
-  process.exit(0)
-})
-
 process.exitCode = await runCommand({
   commands: COMMANDS,
   argv,
   env: (service) => readEnv({ ...readEnvFile('.env'), ...process.env }, service),
-  terminal: {
-    out: (line) => process.stdout.write(`${line}\n`),
-    err: (line) => process.stderr.write(`${line}\n`),
-    reader: process.stdout.isTTY ? 'person' : 'program',
-    logReader: process.stderr.isTTY ? 'person' : 'program',
-    // Back to the start of the line, and the rest of it erased.
-    progress: (line) => process.stderr.isTTY && process.stderr.write(`\r${line}\u001b[K`),
-  },
+  terminal: openTerminal(process),
   loadService: () => loadService(directory, process.cwd(), ROOT),
   version,
 })

@@ -1,3 +1,4 @@
+import { buyerCommands } from '../buyer/commands.ts'
 import type { Command } from './command.ts'
 
 const CATALOG = { value: 'FILE', text: 'the catalog; default: CATALOG, or else catalog.yaml' }
@@ -141,52 +142,7 @@ export const COMMANDS: readonly Command[] = [
     examples: ['ratecard types --out handlers/catalog.d.ts'],
     run: async (call) => (await import('./print.ts')).types(call),
   },
-  {
-    name: 'pay',
-    summary: 'pay for one call and show the whole exchange',
-    operands: ['<url or path>'],
-    options: {
-      method: { value: 'METHOD', short: 'X', text: 'default: GET, or POST with --data' },
-      data: {
-        value: 'TEXT|@FILE',
-        short: 'd',
-        text: 'the body; its type (JSON, form or text) is detected; --header sets another type',
-      },
-      header: { value: "'NAME: VALUE'", short: 'H', multiple: true, text: 'may be repeated' },
-      output: { value: 'FILE', short: 'o', text: 'write the answer to a file, byte for byte' },
-      protocol: { value: 'x402|mpp', text: 'how to pay; default: the first one offered' },
-      max: { value: 'USD', text: 'pay at most this much' },
-      json: JSON_OUTPUT,
-    },
-    examples: [
-      "ratecard pay '/paid/util/workday?country=DE&date=2026-12-23&days=3'",
-      'ratecard pay /paid/translate -d \'{"text":"Guten Tag"}\'',
-      "ratecard pay /paid/ocr -d @page.png -H 'Content-Type: image/png' -o page.txt",
-      'PAYER_PRIVATE_KEY=… ratecard pay https://api.example.com/paid/ping --max 0.01',
-      'PAYER_PRIVATE_KEY=… RPC_URL_4217=https://… ratecard pay https://api.example.com/paid/ping --protocol mpp --max 0.01',
-    ],
-    run: async (call) => (await import('./pay.ts')).pay(call),
-  },
-  {
-    name: 'mcp',
-    summary: 'serve the MCP tools of a shop to a local client, and pay for them within a budget',
-    operands: ['<origin or MCP endpoint>'],
-    options: {
-      'max-per-call': { value: 'USD', text: 'pay at most this much for one call; required' },
-      max: { value: 'USD', text: 'spend at most this much at this shop; required' },
-      'ask-above': { value: 'USD', text: 'ask the user before a call that costs more' },
-      protocol: { value: 'x402|mpp', text: 'how to pay; default: the first one offered' },
-      'data-dir': {
-        value: 'DIR',
-        text: 'where spending is recorded; default: XDG_STATE_HOME/ratecard, or else ~/.local/state/ratecard',
-      },
-    },
-    examples: [
-      'PAYER_PRIVATE_KEY=… ratecard mcp https://api.example.com --max-per-call 0.05 --max 5',
-      'PAYER_PRIVATE_KEY=… ratecard mcp https://api.example.com/mcp/game --max-per-call 0.05 --max 5 --ask-above 0.01',
-    ],
-    run: async (call) => (await import('./mcp.ts')).mcp(call),
-  },
+  ...buyerCommands('ratecard'),
   {
     name: 'payments list',
     summary: 'list payments, newest first, with revenue by route, network and day',
@@ -284,6 +240,21 @@ export const COMMANDS: readonly Command[] = [
       'ratecard payments prune --before 2026-10-01',
     ],
     run: async (call) => (await import('./payments/prune.ts')).prunePayments(call),
+  },
+  {
+    name: 'ledger reopen',
+    summary:
+      'sell again after the ledger was emptied or replaced: compares it with the chains first, and lists what was lost',
+    operands: [],
+    options: {
+      since: { value: 'TIME', text: 'compare from this time on; default: 24h' },
+      unchecked: { text: 'reopen it even if a network cannot be asked' },
+      json: JSON_OUTPUT,
+      catalog: CATALOG,
+      ...STORED,
+    },
+    examples: ['RPC_URL_8453=https://… ratecard ledger reopen', 'ratecard ledger reopen --since 7d --json'],
+    run: async (call) => (await import('./ledger/reopen.ts')).reopenLedger(call),
   },
   {
     name: 'stats',

@@ -1,4 +1,5 @@
-import { type Call, UsageError } from './command.ts'
+import type { Call } from './command.ts'
+import { UsageError } from '../command-line/usage-error.ts'
 import { examineListing } from './doctor/listing.ts'
 import { examineProduction } from './doctor/production.ts'
 import { examineService, originOf } from './doctor/service.ts'

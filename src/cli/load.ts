@@ -42,7 +42,7 @@ export async function importHandlers(directory: string, loadMs = LOAD_MS): Promi
     return loaded.handlers
   }
   throw new Error(
-    `${file} exports no "handlers": an object of functions (or { run, preview }, { run, configured }) by name`,
+    `${file} exports no "handlers": an object by name of functions, { run } with preview, check or configured, or { prepare, commit, abort }`,
   )
 }
 
@@ -59,12 +59,19 @@ function isHandlerMap(value: unknown): value is HandlerMap {
   return typeof value === 'object' && value !== null && Object.values(value).every(isHandler)
 }
 
+/** Types of what a handler may have besides `run`; one of them is why it is an object. */
+const PARTS: Readonly<Record<string, string>> = {
+  preview: 'function',
+  check: 'function',
+  configured: 'boolean',
+}
+
 function isHandler(value: unknown): boolean {
   if (typeof value === 'function') return true
   if (typeof value !== 'object' || value === null) return false
   if ('prepare' in value && 'commit' in value && 'abort' in value)
     return [value.prepare, value.commit, value.abort].every((part) => typeof part === 'function')
   if (!('run' in value) || typeof value.run !== 'function') return false
-  if ('preview' in value) return typeof value.preview === 'function'
-  return 'configured' in value && typeof value.configured === 'boolean'
+  const parts = Object.entries(value).filter(([name]) => name in PARTS)
+  return parts.length > 0 && parts.every(([name, part]) => typeof part === PARTS[name])
 }

@@ -1,4 +1,12 @@
-import { type Access, ERRORS, Failure, formatShort, LedgerError, type Observe } from '../engine/internal.ts'
+import {
+  type Access,
+  asciiJson,
+  ERRORS,
+  Failure,
+  formatShort,
+  LedgerError,
+  type Observe,
+} from '../engine/internal.ts'
 import type { Env } from '../env.ts'
 import type { Terminal } from './command.ts'
 
@@ -7,8 +15,9 @@ const TOGETHER_BYTES = 16_384
 const FLUSH_MS = 500
 /** Limit of unwritten bytes; later lines are dropped, since a log must neither stop a service nor fill its memory. */
 const KEPT_BYTES = 16 * 1024 * 1024
-/** More than the end of a line ever has. */
-const LONGEST_END = 256
+/** More than the end of a line ever has: each character of a detail may take six bytes. */
+const LONGEST_END = 2_048
+const LONGEST_DETAIL = 300
 
 /** How long a reader may take for the last lines. */
 const CLOSE_MS = 1_000
@@ -24,18 +33,19 @@ export interface Log {
 
 /**
  * The access log: one line per request on stderr, JSON for a program, a short one for a person. Undefined at LOG_LEVEL=silent. What a line
- * holds is in `Access`: nothing that was asked, sent or paid with.
+ * holds is in `Access`: nothing that was asked, sent or paid with. `hide` removes addresses and keys.
  */
 export async function openLog(
   level: Env['logLevel'],
   { err, logReader }: Pick<Terminal, 'err' | 'logReader'>,
+  hide: (text: string) => string,
 ): Promise<Log | undefined> {
   if (level === 'silent') return undefined
   const wanted = LEVELS.slice(LEVELS.indexOf(level))
   if (logReader === 'person')
     return {
       observe: (access) => {
-        if (wanted.includes(levelOf(access))) err(shortLine(access))
+        if (wanted.includes(levelOf(access))) err(hide(shortLine(access)))
       },
       close: async () => undefined,
     }
@@ -45,7 +55,7 @@ export async function openLog(
   // of lines than the catalog allows.
   const kinds = new Map<string, Kind[]>()
   const observe = (access: Access): void => {
-    const { place, ms, payment } = access
+    const { place, ms, payment, detail } = access
     let known = kinds.get(place)
     if (known === undefined) kinds.set(place, (known = []))
     let kind = known.find(({ like }) => isLike(like, access))
@@ -55,7 +65,8 @@ export async function openLog(
     }
     if (kind.begin === undefined) return
     const paid = payment === undefined ? '' : `,"payment":${JSON.stringify(payment)}`
-    write(kind.begin, `,"ms":${ms}${paid},"time":"${time()}"}\n`)
+    const why = detail === undefined ? '' : `,"detail":${asciiJson(hide(detail).slice(0, LONGEST_DETAIL))}`
+    write(kind.begin, `,"ms":${ms}${paid}${why},"time":"${time()}"}\n`)
   }
   return { observe, close }
 }
@@ -155,12 +166,13 @@ function repeated(access: Access): Buffer {
   return Buffer.from(JSON.stringify(fields).slice(0, -1))
 }
 
-function shortLine({ place, method, status, outcome, price, cached, ms, payment }: Access): string {
+function shortLine({ place, method, status, outcome, detail, price, cached, ms, payment }: Access): string {
   const words = [
     String(status),
     method,
     place,
     outcome === 'ok' ? '' : ERRORS[outcome].title.toLowerCase(),
+    detail === undefined ? '' : `(${detail})`,
     price === undefined ? '' : `$${formatShort(price)}`,
     cached === true ? 'cached' : '',
     `${ms} ms`,

@@ -3,6 +3,7 @@ import type { Counter } from 'prom-client'
 import {
   findAsset,
   findRefundsDue,
+  LedgerLostError,
   type Access,
   type AllFigures,
   type RpcTransport,
@@ -110,6 +111,19 @@ export async function openMetrics({
     [],
     // An unavailable store shows in the requests; the other metrics are still exported.
     async () => [[{}, await unknown().catch(() => Number.NaN)]],
+  )
+  gauge(
+    'ratecard_ledger_closed',
+    '1 while the ledger takes no payment: it was emptied or replaced (lost), or cannot be reached or trusted (unavailable)',
+    ['reason'],
+    async () => {
+      const fault: unknown = await ledger.check().catch((caught: unknown) => caught)
+      const isLost = fault instanceof LedgerLostError
+      return [
+        [{ reason: 'lost' }, isLost ? 1 : 0],
+        [{ reason: 'unavailable' }, fault !== undefined && !isLost ? 1 : 0],
+      ]
+    },
   )
   const refundsDue = recent(now, () => findRefundsDue(ledger, MOST_COUNTED))
   for (const [name, help, unitsOf] of [
@@ -225,7 +239,8 @@ export async function openMetrics({
     },
     settle: (previous, next) => {
       const { operation, network, asset, receipt, state } = next
-      if (previous.receipt === undefined && receipt !== undefined) {
+      // What a reorganisation has undone, and was settled again, was counted before.
+      if (previous.receipt === undefined && receipt !== undefined && previous.undone === undefined) {
         payments.inc({ operation, network, outcome: 'settled' })
         const token = findAsset(network, asset)
         if (token !== undefined) {

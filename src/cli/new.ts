@@ -16,7 +16,8 @@ import {
   routeKey,
   type Route,
 } from '../engine/internal.ts'
-import { type Call, UsageError } from './command.ts'
+import type { Call } from './command.ts'
+import { UsageError } from '../command-line/usage-error.ts'
 import { handlersFor } from './load.ts'
 import { replaceFile, taken, writeFiles } from './new-files.ts'
 import {

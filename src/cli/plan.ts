@@ -7,7 +7,8 @@ import { openOpenapi, readChallenges } from './doctor/answers.ts'
 import { openapiOperations } from './doctor/claim-readers.ts'
 import { type Change, compare, type Difference } from './plan/difference.ts'
 import { catalogSnapshot, serviceSnapshot, type Snapshot } from './plan/snapshot.ts'
-import { clean, cleanText, columns } from './terminal-text.ts'
+import { columns } from './terminal-text.ts'
+import { clean, cleanText } from '../command-line/printable.ts'
 
 /** Exit code a pipeline can act on: buyers pay more, lose something or have to change their calls. */
 const ALARM = 2

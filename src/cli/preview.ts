@@ -84,5 +84,6 @@ const NO_LEDGER: Ledger = {
   listExpiring: async () => [],
   lease: async () => undefined,
   release: async () => undefined,
+  reopen: async () => undefined,
   close: async () => undefined,
 }

@@ -183,7 +183,7 @@ async function run(call: Call, plan: Plan): Promise<number> {
       const problems = playMoneyProblems(payments, readTestAddresses(plan.dataDir))
       if (problems.length > 0) return refuse(terminal, problems)
     }
-    const log = await openLog(env.logLevel, terminal)
+    const log = await openLog(env.logLevel, terminal, env.hide)
     if (log !== undefined) closing.push(() => log.close())
     const metrics =
       env.metrics.port === undefined && env.metrics.token === undefined

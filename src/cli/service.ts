@@ -2,7 +2,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { ServiceDefinition } from '../engine/internal.ts'
-import { UsageError, type Command } from './command.ts'
+import type { Command } from './command.ts'
+import { UsageError } from '../command-line/usage-error.ts'
 import { columns } from './terminal-text.ts'
 
 /** For a catalog without a service: its handlers, if any, come from `--handlers`. */

@@ -1,8 +1,3 @@
-/** Text from outside, such as a facilitator’s transaction or a service’s documents, must not command the terminal. */
-export function clean(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\u{FFFD}')
-}
-
 /** `1 route`, `2 routes`. */
 export function counted(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
@@ -27,9 +22,4 @@ export function columns(rows: readonly (readonly string[])[]): string {
         .trimEnd(),
     )
     .join('\n')
-}
-
-/** The same for `JSON.stringify`. */
-export function cleanText(_: string, value: unknown): unknown {
-  return typeof value === 'string' ? clean(value) : value
 }

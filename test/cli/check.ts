@@ -3,8 +3,6 @@ import { runLine } from '../support/run-command.ts'
 import { runProgram } from '../support/server.ts'
 import { writeShop } from '../support/catalogs.ts'
 
-t.setTimeout(120_000)
-
 t.test('accepts the shipped catalog', async (t) => {
   const { code, stdout, stderr } = await runProgram(['check'])
   t.equal(code, 0)

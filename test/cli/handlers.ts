@@ -6,15 +6,20 @@ t.test('loads exactly the exports that are handlers', async (t) => {
   const folder = (text: string): string =>
     t.testdir({ 'package.json': '{"type":"module"}', 'index.js': text })
   const good = folder(
-    'export const handlers = { a: async () => {}, b: { run() {}, preview() {} }, c: { run() {}, configured: false } }',
+    'export const handlers = { a: async () => {}, b: { run() {}, preview() {} }, c: { run() {}, configured: false }, d: { run() {}, check() {} }, e: { run() {}, preview() {}, check() {}, configured: true } }',
   )
-  t.strictSame(Object.keys(await importHandlers(good)), ['a', 'b', 'c'])
+  t.strictSame(Object.keys(await importHandlers(good)), ['a', 'b', 'c', 'd', 'e'])
 })
 
 for (const [name, text, words] of [
   ['nothing', 'export const x = 1', /exports no "handlers"/],
   ['a number', 'export const handlers = { a: 1 }', /exports no "handlers"/],
   ['half a pair', 'export const handlers = { a: { run() {} } }', /exports no "handlers"/],
+  [
+    'a check that is no function',
+    'export const handlers = { a: { run() {}, check: true } }',
+    /exports no "handlers"/,
+  ],
   ['null', 'export const handlers = null', /exports no "handlers"/],
   ['half a file', 'export const handlers = {', /cannot be loaded: SyntaxError/],
   ['a failing file', 'throw new Error("no database")', /cannot be loaded: Error: no database/],

@@ -11,8 +11,6 @@ import { runLine } from '../support/run-command.ts'
 import { listening } from '../support/http.ts'
 import { runProgram, serveUnpaid } from '../support/server.ts'
 
-t.setTimeout(120_000)
-
 const PETS = fileURLToPath(new URL('../fixtures/openapi/pets.yaml', import.meta.url))
 
 t.test(

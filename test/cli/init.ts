@@ -5,8 +5,6 @@ import { runLine } from '../support/run-command.ts'
 import { compile, install, runTests } from '../support/project.ts'
 import { runProgram, serveUnpaid } from '../support/server.ts'
 
-t.setTimeout(120_000)
-
 t.test('creates a project that passes its checks and sells at once', async (t) => {
   const folder = join(t.testdir(), 'New shop')
   const made = await runProgram(['init', folder])

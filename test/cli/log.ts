@@ -1,20 +1,24 @@
 import t from 'tap'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { openMetrics } from '../../src/cli/metrics.ts'
 import { isJsonObject, type JsonObject } from '../../src/engine/json.ts'
 import { openLmdbLedger } from '../../src/engine/ledger/lmdb.ts'
 import { openBuyer } from '../support/buyer.ts'
+import { listening } from '../support/http.ts'
 import { makeRecord, nextRecord } from '../support/payment-records.ts'
 import { addressOf, challengeOf, send, sign } from '../support/payment.ts'
 import { Secrets } from '../support/secrets.ts'
 import { openShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 
-t.setTimeout(120_000)
+const failing = await listening(createHttpServer((_, response) => response.writeHead(500).end()))
+t.teardown(() => failing.close())
 
 const CATALOG = `catalog: 1
 service: { name: Watched shop, version: '1.0.0' }
@@ -35,6 +39,23 @@ routes:
     summary: The same without a cache
     parameters: { n: { type: integer, default: 1, minimum: 1, maximum: 1000 } }
     example: { n: 1 }
+  /paid/talk:
+    price: 0.02
+    summary: Fails with words that repeat an argument
+    parameters: { name: { type: string, default: nobody } }
+    example: { n: 1 }
+  /paid/passed:
+    price: 0.02
+    summary: Is answered by an API
+    handler: proxy
+    upstream: ${failing.url}/
+    parameters: { n: { type: integer, default: 1, minimum: 1, maximum: 1000 } }
+    example: { n: 1 }
+  /paid/unset:
+    price: 0.02
+    summary: Has no credentials
+    parameters: { n: { type: integer, default: 1, minimum: 1, maximum: 1000 } }
+    example: { n: 1 }
 documents: { health: /health, llms: /llms.txt }
 `
 const TOKEN = 'a-token-for-scrapers-only'
@@ -50,12 +71,16 @@ async function freePort(): Promise<number> {
 const directory = mkdtempSync(join(tmpdir(), 'ratecard-log-'))
 writeFileSync(join(directory, 'catalog.yaml'), CATALOG)
 const metricsPort = await freePort()
-const shop = await openShop(async () => ({
-  CATALOG: join(directory, 'catalog.yaml'),
-  METRICS_PORT: String(metricsPort),
-  METRICS_TOKEN: TOKEN,
-  TRUST_PROXY: '1',
-}))
+const HANDLERS = fileURLToPath(new URL('../fixtures/log/handlers', import.meta.url))
+const shop = await openShop(
+  async () => ({
+    CATALOG: join(directory, 'catalog.yaml'),
+    METRICS_PORT: String(metricsPort),
+    METRICS_TOKEN: TOKEN,
+    TRUST_PROXY: '1',
+  }),
+  ['--handlers', HANDLERS],
+)
 const secrets = new Secrets()
 secrets.add('an RPC endpoint', shop.node.url)
 secrets.add('the signer’s key', shop.settlerKey.slice(2))
@@ -121,8 +146,30 @@ t.test('logs a failing source as a warning without its text, and charges nothing
   const bought = await openBuyer(key, secrets).buy(`${shop.url}/paid/work?n=13`)
   t.equal(bought.status, 500)
   await until('it is written', () => lineOf({ status: 500 }) !== undefined)
-  t.match(lineOf({ status: 500 }), { route: '/paid/work', level: 'error', outcome: 'internal' })
+  const line = lineOf({ status: 500 })
+  t.match(line, { route: '/paid/work', level: 'error', outcome: 'internal' })
+  t.match(line, { detail: /^something went wrong here/ })
   t.equal(await shop.onchain.charges(addressOf(key)), 0)
+  shop.upstream.during(async () => undefined)
+})
+
+t.test('says why in the line of every 5xx, without the words of a handler', async (t) => {
+  shop.upstream.during(() => Promise.reject(new Error('no')))
+  const key = await shop.wallet()
+  for (const [path, status, line] of [
+    ['/paid/talk?name=a-private-name', 502, { outcome: 'source_error', detail: 'Bad upstream response' }],
+    ['/paid/passed', 502, { outcome: 'source_error', detail: 'the upstream answered with status 500' }],
+    [
+      '/paid/unset',
+      503,
+      { outcome: 'not_configured', detail: 'a source of this route has no credentials here' },
+    ],
+  ] as const) {
+    t.equal((await openBuyer(key, secrets).buy(shop.url + path)).status, status, path)
+    await until('it is written', () => lineOf({ ...line, status }) !== undefined)
+  }
+  t.notMatch(shop.output(), 'a-private-name')
+  for (const { status, detail } of lines()) t.equal(Number(status) >= 500, detail !== undefined)
   shop.upstream.during(async () => undefined)
 })
 

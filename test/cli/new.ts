@@ -8,8 +8,6 @@ import { compile, install, ROOT, runTests } from '../support/project.ts'
 import { runProgram, serveUnpaid, type RunningServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
-t.setTimeout(120_000)
-
 interface Shop {
   readonly folder: string
   readonly read: (path: string) => string

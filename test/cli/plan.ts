@@ -8,8 +8,6 @@ import { runLine, type Ran } from '../support/run-command.ts'
 import { runIn } from '../support/project.ts'
 import { MAIN, nodeCommand, runProgram, serveUnpaid, startServer } from '../support/server.ts'
 
-t.setTimeout(120_000)
-
 const ROUTES = `  /paid/tide:
     price: 0.005
     summary: Tides

@@ -7,8 +7,6 @@ import { runLine } from '../support/run-command.ts'
 import { runProgram } from '../support/server.ts'
 import { writeShop } from '../support/catalogs.ts'
 
-t.setTimeout(120_000)
-
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
 t.test('prints the schema that the check uses', async (t) => {

@@ -2,8 +2,6 @@ import t from 'tap'
 import { PAID, SAMPLES } from '../fixtures/specification.ts'
 import { runProgram } from '../support/server.ts'
 
-t.setTimeout(120_000)
-
 interface Row {
   readonly path: string
   readonly price: string | null

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import type { Call, Command } from '../../src/cli/command.ts'
-import { EnvError } from '../../src/env.ts'
+import { EnvError } from '../../src/env/env-error.ts'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { runLine } from '../support/run-command.ts'
 import { runProgram } from '../support/server.ts'

@@ -7,8 +7,6 @@ import { runProgram, startServer } from '../support/server.ts'
 import { writeShop } from '../support/catalogs.ts'
 
 // Each case starts the program again.
-t.setTimeout(120_000)
-
 const STACK = /\n\s+at |node_modules|node:internal/
 const PAYEE = `0x${'1'.repeat(40)}`
 const KEY = 'b'.repeat(64)

@@ -18,8 +18,6 @@ import { dial } from '../support/http.ts'
 /** Times that a handler throws late, four at once: a few in the suite, more by `npm run crash`. */
 const LATE_THROWS = process.env['CRASH'] === 'full' ? 20 : 8
 
-t.setTimeout(240_000)
-
 /** A source that answers when it is told to, and shows when it is asked. */
 async function gate(t: Test): Promise<{ url: string; asked: Promise<unknown>; open: () => void }> {
   let open = (): void => undefined

@@ -7,8 +7,6 @@ import { runLine } from '../support/run-command.ts'
 import { runProgram } from '../support/server.ts'
 import { writeShop } from '../support/catalogs.ts'
 
-t.setTimeout(120_000)
-
 const COMMITTED = fileURLToPath(new URL('../../src/service/handlers/catalog.ts', import.meta.url))
 const STYLE = { parser: 'typescript', semi: false, singleQuote: true, printWidth: 110 } as const
 

@@ -12,8 +12,6 @@ import { readSandboxFile, startServer, type RunningServer } from '../support/ser
 import { openShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 
-t.setTimeout(240_000)
-
 const ROUTES = `  /state: { price: free, handler: state, summary: What the process has in memory }
   /paid/state: { price: 0.01, handler: state, summary: The same for money }
 `

@@ -13,8 +13,6 @@ import { readHeader, stockFetch, type Hex } from '../support/payment.ts'
 import { openShop } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 
-t.setTimeout(120_000)
-
 const directory = mkdtempSync(join(tmpdir(), 'ratecard-watch-'))
 const catalog = join(directory, 'catalog.yaml')
 const example = join(directory, 'example.json')

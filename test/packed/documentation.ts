@@ -8,7 +8,7 @@ import { Session } from './support/terminal-session.ts'
 
 const PLACE = mkdtempSync(join(tmpdir(), 'ratecard-pages-'))
 const PARTS =
-  'package.json bundle.mjs tsconfig.json catalog.yaml catalog.schema.json templates src dist examples'.split(
+  'package.json package-lock.json bundle tsconfig.json catalog.yaml catalog.schema.json templates src dist examples'.split(
     ' ',
   )
 t.teardown(() => spawnSync('rm', ['-rf', PLACE]))
@@ -28,6 +28,7 @@ function cloneFor(page: string): string {
   mkdirSync(join(installed, '.bin'), { recursive: true })
   symlinkSync(clone, join(installed, 'ratecard'))
   symlinkSync(join(clone, 'dist/main.js'), join(installed, '.bin/ratecard'))
+  symlinkSync(join(clone, 'src/buyer/dist/main.js'), join(installed, '.bin/ratecard-buyer'))
   return clone
 }
 
@@ -101,14 +102,17 @@ t.test('names existing files and images in the commands that need Docker or real
   }
   const programs = pages.flatMap((page) =>
     Array.from(
-      textOf(page).matchAll(/(?:ratecard|dist\/main\.js) ((?:payments|data|memory) \w+|[a-z]+)([^`\n#|]*)/g),
+      textOf(page).matchAll(
+        /(?:ratecard[ -]|dist\/main\.js )((?:payments|data|memory|buyer) \w+|[a-z]+)([^`\n#|]*)/g,
+      ),
     ),
   )
   const helps = new Map<string, string>()
   const helpOf = (command: string): string => {
     const known = helps.get(command)
     if (known !== undefined) return known
-    const args = [join(ROOT, 'dist/main.js'), ...command.split(' '), '--help']
+    const program = command.startsWith('buyer ') ? 'src/buyer/dist/main.js' : 'dist/main.js'
+    const args = [join(ROOT, program), ...command.replace('buyer ', '').split(' '), '--help']
     const { status, stdout } = spawnSync(process.execPath, args, { encoding: 'utf8' })
     helps.set(command, status === 0 ? stdout : '')
     return helpOf(command)

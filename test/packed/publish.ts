@@ -49,7 +49,7 @@ t.test('the package contains the framework, without the shop and without sources
 })
 
 t.test('passes a dry run of npm publish without warnings', async (t) => {
-  for (const folder of [ROOT, join(ROOT, 'create-ratecard')]) {
+  for (const folder of [ROOT, join(ROOT, 'create-ratecard'), join(ROOT, 'src/buyer')]) {
     const { code, output } = run('npm publish --dry-run --ignore-scripts --provenance=false', folder)
     t.equal(code, 0, folder, { output })
     // Nobody is logged in here.

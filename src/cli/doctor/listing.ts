@@ -1,7 +1,7 @@
 import { fillPath, type Json, type JsonObject } from '../../engine/internal.ts'
 import { type Call } from '../command.ts'
 import { at, listAt, readObject } from '../json-access.ts'
-import { clean } from '../terminal-text.ts'
+import { clean } from '../../command-line/printable.ts'
 import { examplePath, openapiOperations, splitKey } from './claim-readers.ts'
 import { checkListing, type ProbedOperation, type ProbedService } from './listing-rules.ts'
 import { originOf } from './service.ts'

@@ -10,7 +10,8 @@ import {
   systemRuntime,
 } from '../../engine/internal.ts'
 import { columns } from '../terminal-text.ts'
-import { UsageError, type Call } from '../command.ts'
+import type { Call } from '../command.ts'
+import { UsageError } from '../../command-line/usage-error.ts'
 import { previewRevision } from '../preview.ts'
 
 /**

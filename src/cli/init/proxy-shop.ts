@@ -9,7 +9,7 @@ import {
   type JsonObject,
 } from '../../engine/internal.ts'
 import { textAt } from '../json-access.ts'
-import { clean } from '../terminal-text.ts'
+import { clean } from '../../command-line/printable.ts'
 import { spell, spellDraft, type Draft } from '../route-yaml.ts'
 import type { Files } from '../new-files.ts'
 import { shorten, uniqueNames } from './read-openapi.ts'

@@ -5,8 +5,10 @@ import {
   refundStateOf,
   systemRuntime,
 } from '../../engine/internal.ts'
-import { type Call, UsageError } from '../command.ts'
-import { clean, counted } from '../terminal-text.ts'
+import type { Call } from '../command.ts'
+import { UsageError } from '../../command-line/usage-error.ts'
+import { counted } from '../terminal-text.ts'
+import { clean } from '../../command-line/printable.ts'
 import { withLedger } from './open-ledger.ts'
 import { isoTime, spellAmount } from './row.ts'
 import { parsePastTime, parseTime } from './parse-time.ts'
@@ -84,6 +86,8 @@ const COLUMNS = [
   // Of the signer, its share of a transaction that settles several payments; empty when somebody else paid it.
   'gas_cost_wei',
   'payments_in_transaction',
+  // The account that the refund was sent from.
+  'refund_sender',
 ] as const
 
 type ChargeRecord = Readonly<Record<(typeof COLUMNS)[number], string>>
@@ -111,6 +115,7 @@ function recordOf(entry: PaymentRecord, { amount: atomic, transaction, gasCost }
     refund_transaction: refund?.kind === 'sent' ? clean(refund.hash) : '',
     gas_cost_wei: gasCost ?? '',
     payments_in_transaction: String((dispatch?.kind === 'own' ? dispatch.members : undefined) ?? 1),
+    refund_sender: refund === undefined || refund.kind === 'due' ? '' : clean(refund.sender ?? ''),
   }
 }
 

@@ -8,8 +8,10 @@ import {
   type JsonObject,
   systemRuntime,
 } from '../../engine/internal.ts'
-import { clean, columns, counted } from '../terminal-text.ts'
-import { UsageError, type Call, type Terminal } from '../command.ts'
+import { columns, counted } from '../terminal-text.ts'
+import { clean } from '../../command-line/printable.ts'
+import type { Call, Terminal } from '../command.ts'
+import { UsageError } from '../../command-line/usage-error.ts'
 import { withLedger } from './open-ledger.ts'
 import { brief, rowOf, type PaymentRow, isoTime, spellAmount } from './row.ts'
 import { parsePastTime } from './parse-time.ts'

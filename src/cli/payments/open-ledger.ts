@@ -1,16 +1,20 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { documentNames, type Ledger, loadCatalog, openLedger } from '../../engine/internal.ts'
+import { readSandbox } from '../../buyer/sandbox-file.ts'
 import type { Call } from '../command.ts'
-import { readSandbox } from '../pay/wallet.ts'
 
 function dataDirOf({ flags, env }: Call): string {
   return flags.text('data-dir') ?? env.dataDir
 }
 
 /** Opens the ledger of a server in this environment, also while the server runs, and closes it afterwards. */
-export async function withLedger<T>(call: Call, work: (ledger: Ledger) => Promise<T>): Promise<T> {
-  const ledger = await openStored(call)
+export async function withLedger<T>(
+  call: Call,
+  work: (ledger: Ledger) => Promise<T>,
+  missing: 'refuse' | 'create' = 'refuse',
+): Promise<T> {
+  const ledger = await openStored(call, missing)
   try {
     return await work(ledger)
   } finally {
@@ -18,8 +22,8 @@ export async function withLedger<T>(call: Call, work: (ledger: Ledger) => Promis
   }
 }
 
-/** Throws when there is none: a new one would answer a mistyped directory with "no payments". */
-async function openStored(call: Call): Promise<Ledger> {
+/** Refuses when there is none: a new one would answer a mistyped directory with "no payments". */
+async function openStored(call: Call, missing: 'refuse' | 'create'): Promise<Ledger> {
   const { flags, env } = call
   const directory = dataDirOf(call)
   const sandbox = join(directory, 'sandbox', 'ledger')
@@ -28,7 +32,7 @@ async function openStored(call: Call): Promise<Ledger> {
     return (await openLedger({ directory: sandbox })).ledger
   }
   const own = join(directory, 'ledger')
-  if (env.redisUrl === undefined && !isLedger(own)) {
+  if (env.redisUrl === undefined && !isLedger(own) && !(missing === 'create' && existsSync(directory))) {
     const hint = isLedger(sandbox) ? 'a sandbox has one: add --sandbox' : 'name the server’s with --data-dir'
     throw new Error(`there is no ledger in ${own}; ${hint}`)
   }
@@ -44,21 +48,31 @@ interface Chains {
   /** JSON-RPC endpoints by chain id. */
   readonly rpcUrls: Readonly<Record<number, string>>
   readonly payTo: string | undefined
+  readonly mpp?: { readonly chain: number; readonly currency: string; readonly recipient: string } | undefined
 }
 
 /** Those of the environment and the catalog, or those of the sandbox in this data directory. Throws `CatalogError`. */
 export function chainsOf(call: Call): Chains {
   const { flags, env, terminal } = call
   if (flags.given('sandbox')) return sandboxChains(dataDirOf(call))
-  const { rpcUrls, payTo } = env
+  const { rpcUrls, payTo, mppRecipient: recipient } = env
   const file = flags.text('catalog')
-  if (payTo !== undefined) return { rpcUrls, payTo }
+  if (payTo !== undefined && recipient === undefined) return { rpcUrls, payTo }
   if (file === undefined && !existsSync(env.catalog)) {
-    terminal.err(`PAY_TO is not set and there is no ${env.catalog}: only payees of the ledger are checked`)
+    const missing =
+      payTo === undefined
+        ? 'PAY_TO is not set and there'
+        : 'with MPP_RECIPIENT, the catalog is needed and there'
+    terminal.err(`${missing} is no ${env.catalog}: only payees of the ledger are checked`)
     return { rpcUrls, payTo }
   }
   const { catalog } = loadCatalog(file ?? env.catalog, { documents: documentNames, handlers: undefined })
-  return { rpcUrls, payTo: catalog.payments.payTo }
+  const { mpp } = catalog.payments
+  return {
+    rpcUrls,
+    payTo: payTo ?? catalog.payments.payTo,
+    mpp: mpp === undefined || recipient === undefined ? undefined : { ...mpp, recipient },
+  }
 }
 
 function sandboxChains(dataDir: string): Chains {

@@ -1,5 +1,5 @@
 import { parseDuration } from '../../engine/internal.ts'
-import { UsageError } from '../command.ts'
+import { UsageError } from '../../command-line/usage-error.ts'
 
 const DATE =
   /^(\d{4}-\d{2}-\d{2})(?:T(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,3})?)?(?:Z|[+-](?:0\d|1[0-4]):[0-5]\d))?$/

@@ -1,5 +1,6 @@
 import { measurePrune, prune, systemRuntime } from '../../engine/internal.ts'
-import { type Call, UsageError } from '../command.ts'
+import type { Call } from '../command.ts'
+import { UsageError } from '../../command-line/usage-error.ts'
 import { counted } from '../terminal-text.ts'
 import { withLedger } from './open-ledger.ts'
 import { isoTime } from './row.ts'

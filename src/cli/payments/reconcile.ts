@@ -5,6 +5,7 @@ import {
   type Statement,
   type Sum,
   type JsonObject,
+  type Ledger,
   type OnchainPayment,
   type OnchainStatus,
   systemRuntime,
@@ -13,18 +14,37 @@ import type { Call, Terminal } from '../command.ts'
 import { chainsOf, withLedger } from './open-ledger.ts'
 import { isoTime, rowOf, spellAmount } from './row.ts'
 import { parsePastTime } from './parse-time.ts'
-import { clean, counted } from '../terminal-text.ts'
+import { counted } from '../terminal-text.ts'
+import { clean } from '../../command-line/printable.ts'
 
-/** Exit codes a script can act on. */
-const UNCHECKED = 1
-const DIFFERENCES = 2
+/** Exit codes a script can act on. A difference outweighs a network that could not be asked. */
+export const EXIT = { agreed: 0, unchecked: 1, differences: 2 } as const
 
 export async function reconcilePayments(call: Call): Promise<number> {
-  const { flags, terminal } = call
-  const now = systemRuntime.now()
-  const since = parsePastTime('since', flags.text('since') ?? '24h', now)
-  const chains = chainsOf(call)
+  const compare = comparisonOf(call)
   return withLedger(call, async (ledger) => {
+    const { exit, print, report } = await compare(ledger)
+    if (call.flags.given('json')) call.terminal.out(JSON.stringify(report, null, 2))
+    else print()
+    return exit
+  })
+}
+
+/** The result of a comparison with the chains. */
+interface Comparison {
+  readonly exit: number
+  /** Whether every network could be asked. */
+  readonly isComplete: boolean
+  readonly print: () => void
+  readonly report: JsonObject
+}
+
+/** Reads the flags and settings of a comparison, and returns what compares a ledger. */
+export function comparisonOf(call: Call): (ledger: Ledger) => Promise<Comparison> {
+  const { flags, terminal } = call
+  const since = parsePastTime('since', flags.text('since') ?? '24h', systemRuntime.now())
+  const chains = chainsOf(call)
+  return async (ledger) => {
     const statements = await reconcile({
       ...systemRuntime,
       ...chains,
@@ -33,17 +53,16 @@ export async function reconcilePayments(call: Call): Promise<number> {
       progress: (network, done, all) => terminal.progress(`${network}: ${done} of ${all} blocks`),
     })
     terminal.progress('')
-    if (flags.given('json')) terminal.out(JSON.stringify(reportOf(statements, since), null, 2))
-    else print(terminal, statements, since)
-    return exitOf(statements)
-  })
-}
-
-/** A difference outweighs a network that could not be asked: it is there whatever that one says. */
-function exitOf(statements: readonly Statement[]): number {
-  const checked = statements.filter((statement) => statement.kind === 'checked')
-  if (checked.some(({ differences }) => differences.length > 0)) return DIFFERENCES
-  return checked.length === statements.length && checked.length > 0 ? 0 : UNCHECKED
+    const checked = statements.filter((statement) => statement.kind === 'checked')
+    const isComplete = checked.length === statements.length && checked.length > 0
+    const differ = checked.some(({ differences }) => differences.length > 0)
+    return {
+      exit: differ ? EXIT.differences : isComplete ? EXIT.agreed : EXIT.unchecked,
+      isComplete,
+      print: () => print(terminal, statements, since),
+      report: reportOf(statements, since),
+    }
+  }
 }
 
 function print(terminal: Terminal, statements: readonly Statement[], since: number): void {
@@ -236,7 +255,7 @@ function tell(difference: Difference, money: Money): Omit<Finding, 'title'> {
         says: `The ledger says ${refund?.kind === 'sent' ? 'refunded' : 'being refunded'} in ${hash}; the chain shows no refund of ${back} there.`,
         advice:
           refund?.kind === 'sent'
-            ? 'ask another node first; if it agrees, the payer was not refunded'
+            ? `ask another node first; if it agrees, run "ratecard payments refund ${id}", which sends the same transaction again until it expires; after that, send the money from your wallet`
             : again,
       }
     }

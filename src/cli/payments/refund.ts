@@ -10,8 +10,9 @@ import {
   type RefundResult,
   systemRuntime,
 } from '../../engine/internal.ts'
-import { type Call, UsageError } from '../command.ts'
-import { clean } from '../terminal-text.ts'
+import type { Call } from '../command.ts'
+import { UsageError } from '../../command-line/usage-error.ts'
+import { clean } from '../../command-line/printable.ts'
 import { chainsOf, withLedger } from './open-ledger.ts'
 import { rowOf, type PaymentRow } from './row.ts'
 

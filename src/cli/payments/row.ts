@@ -1,5 +1,5 @@
 import { chargeStatus, findAsset, type PaymentRecord, type State } from '../../engine/internal.ts'
-import { clean } from '../terminal-text.ts'
+import { clean } from '../../command-line/printable.ts'
 
 /** One payment in a list; nothing of what was sold, and nothing that works as a secret. */
 export interface PaymentRow {
@@ -16,7 +16,18 @@ export interface PaymentRow {
   readonly operation: string
   readonly payer: string
   readonly transaction: string | null
+  readonly refund: RefundFacts | null
 }
+
+/** What is owed back, or was sent back. */
+type RefundFacts =
+  | { readonly state: 'due'; readonly reason: string }
+  | {
+      readonly state: 'sending' | 'sent'
+      readonly transaction: string
+      /** The account that the money is sent from. */
+      readonly sender: string | null
+    }
 
 export function rowOf(entry: PaymentRecord): PaymentRow {
   const { id, state, protocol, network, asset, operation, payer, receipt } = entry
@@ -33,7 +44,15 @@ export function rowOf(entry: PaymentRecord): PaymentRow {
     operation: clean(operation),
     payer: clean(payer),
     transaction: receipt === undefined ? null : clean(receipt.transaction),
+    refund: refundOf(entry),
   }
+}
+
+function refundOf({ refund }: PaymentRecord): RefundFacts | null {
+  if (refund === undefined) return null
+  if (refund.kind === 'due') return { state: refund.kind, reason: refund.reason }
+  const { kind, hash, sender } = refund
+  return { state: kind, transaction: clean(hash), sender: sender === undefined ? null : clean(sender) }
 }
 
 export function isoTime(ms: number): string {

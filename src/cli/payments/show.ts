@@ -10,8 +10,10 @@ import {
   type State,
   systemRuntime,
 } from '../../engine/internal.ts'
-import { type Call, UsageError } from '../command.ts'
-import { clean, columns } from '../terminal-text.ts'
+import type { Call } from '../command.ts'
+import { UsageError } from '../../command-line/usage-error.ts'
+import { columns } from '../terminal-text.ts'
+import { clean } from '../../command-line/printable.ts'
 import { withLedger } from './open-ledger.ts'
 import { isoTime, rowOf } from './row.ts'
 
@@ -57,7 +59,7 @@ function factsOf(entry: PaymentRecord, now: number): JsonObject {
     flow: entry.flow,
     revision: clean(entry.revision),
     settled_at: optionalTime(settledAt),
-    refund: refundOf(entry),
+    undone: undoneOf(entry),
     changed_at: isoTime(entry.updatedAt),
     expires_at: isoTime(entry.validBefore),
     answer_kept_until: settledAt === undefined ? null : isoTime(settledAt + entry.redeliver),
@@ -106,11 +108,9 @@ function dispatchOf({ dispatch }: PaymentRecord): JsonObject | null {
   }
 }
 
-function refundOf({ refund }: PaymentRecord): JsonObject | null {
-  if (refund === undefined) return null
-  return refund.kind === 'due'
-    ? { state: refund.kind, reason: refund.reason }
-    : { state: refund.kind, transaction: clean(refund.hash) }
+/** The transaction that had charged it, until a reorganisation. */
+function undoneOf({ undone }: PaymentRecord): JsonObject | null {
+  return undone === undefined ? null : { transaction: clean(undone.transaction) }
 }
 
 function answerOf({ answer }: PaymentRecord): JsonObject | null {
@@ -129,7 +129,7 @@ function spell(value: Json): string {
   if (typeof value === 'string') return value
   if (!isJsonObject(value)) return JSON.stringify(value)
   return Object.entries(value)
-    .map(([name, each]) => `${spaced(name)} ${spell(each)}`)
+    .flatMap(([name, each]) => (each === null ? [] : [`${spaced(name)} ${spell(each)}`]))
     .join(', ')
 }
 
@@ -158,6 +158,7 @@ function storyOf(entry: PaymentRecord, now: number): Story {
 
 function stateStory(entry: PaymentRecord, now: number): Story {
   if (entry.refund !== undefined) return refundStory(entry.id, entry.refund)
+  if (entry.undone !== undefined) return undoneStory(entry, now)
   const { state, leaseUntil, validBefore } = entry
   const held = leaseUntil > now
   const over = validBefore <= now
@@ -194,6 +195,20 @@ function stateStory(entry: PaymentRecord, now: number): Story {
         advice:
           'no refund before it is known; a running server asks the network again and again, and "ratecard payments reconcile" shows what the chain says',
       }
+  }
+}
+
+/** Charged and answered, until a reorganisation undid the block. */
+function undoneStory({ state, validBefore }: PaymentRecord, now: number): Story {
+  const happened = 'The payment was charged and answered; then its block was undone by a reorganisation'
+  if (state === 'unknown' || state === 'settling')
+    return {
+      means: `${happened}. It is sent again; whether it is charged is not known yet.`,
+      advice: `${RUNNING}; "ratecard payments reconcile" shows what the chain says`,
+    }
+  return {
+    means: `${happened}, and it is not charged${validBefore <= now ? ' and cannot be any more: it has expired' : ''}.`,
+    advice: 'nothing can be done about this sale; more "confirmations" in the catalog make it less likely',
   }
 }
 

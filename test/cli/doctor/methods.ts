@@ -6,8 +6,6 @@ import { at, items } from '../../support/documents.ts'
 import { askJson } from '../../support/http.ts'
 import { serveUnpaid } from '../../support/server.ts'
 
-t.setTimeout(60_000)
-
 const CATALOG = `catalog: 1
 service: { name: Mixed, version: '1.0.0' }
 payments: { currency: USD, x402: { networks: [base] } }

@@ -15,8 +15,6 @@ import { addressOf, randomKey } from '../../support/payment.ts'
 import { redisAbsence, startRedis } from '../../support/redis.ts'
 import { runProgram, startServer } from '../../support/server.ts'
 
-t.setTimeout(120_000)
-
 const PAYEE = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
 const SIGNER = randomKey()
 const ROUTES = `  /paid/greet: { price: 0.005, summary: Greets, sources: [tides] }

@@ -8,8 +8,6 @@ import { randomKey } from '../../support/payment.ts'
 import { runProgram, startServer } from '../../support/server.ts'
 
 // The program is started for each case.
-t.setTimeout(120_000)
-
 const CATALOG = fileURLToPath(new URL('../../../catalog.yaml', import.meta.url))
 const CARD = '/.well-known/agent-card.json'
 /** Nothing is settled here: no endpoint is ever asked. */

@@ -6,8 +6,6 @@ import { startStandIns } from '../../../src/service/stand-ins/stand-ins.ts'
 import { writeShop } from '../../support/catalogs.ts'
 import { MAIN, nodeCommand } from '../../support/server.ts'
 
-t.setTimeout(120_000)
-
 const faults: Record<string, Fault> = {}
 let isBare = false
 const standIns = await startStandIns({

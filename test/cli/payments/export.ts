@@ -17,7 +17,7 @@ import {
 } from '../../support/ledger-fixture.ts'
 
 const HEAD =
-  'payment,taken_at,settled_at,state,protocol,network,token,asset,amount,amount_atomic,payer,payee,transaction,operation,revision,refund,refund_transaction,gas_cost_wei,payments_in_transaction'
+  'payment,taken_at,settled_at,state,protocol,network,token,asset,amount,amount_atomic,payer,payee,transaction,operation,revision,refund,refund_transaction,gas_cost_wei,payments_in_transaction,refund_sender'
 
 async function exported(t: Test, { dataDir }: LedgerFixture, ...flags: string[]): Promise<Ran> {
   const ran = await runLine(['payments', 'export', '--data-dir', dataDir, ...flags])
@@ -58,6 +58,7 @@ t.test('exports one exact row for each charge', async (t) => {
       '',
       '66100000',
       '1',
+      '',
     ].join(','),
   ])
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { UsageError } from '../../../src/cli/command.ts'
+import { UsageError } from '../../../src/command-line/usage-error.ts'
 import { parsePastTime, parseTime } from '../../../src/cli/payments/parse-time.ts'
 
 const NOW = Date.UTC(2026, 9, 15, 12, 0, 0)

@@ -28,8 +28,6 @@ import {
 import { runLine } from '../../support/run-command.ts'
 import { addressOf, randomKey, type Hex } from '../../support/payment.ts'
 
-t.setTimeout(120_000)
-
 /** Flags without which anvil is no Tempo chain that takes payments. */
 const TEMPO = ['--network', 'tempo', '--hardfork', 'T3', '--block-time', '1', '--mixed-mining']
 const anvil = await startAnvil(42431, TEMPO)

@@ -31,8 +31,6 @@ import {
 import { signTransfer, startBackdatedChain, type BackdatedChain } from '../../support/backdated-chain.ts'
 import { addressOf, randomKey, type Faults, type Hex, type SignedPayment } from '../../support/payment.ts'
 
-t.setTimeout(170_000)
-
 const USED = toEventSelector('AuthorizationUsed(address,bytes32)')
 
 const NOW = Date.now()

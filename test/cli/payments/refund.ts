@@ -1,4 +1,7 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { openMetrics } from '../../../src/cli/metrics.ts'
 import { readPayment } from '../../../src/engine/http/live-pages.ts'
@@ -6,7 +9,7 @@ import type { JsonObject } from '../../../src/engine/json.ts'
 import { cleanUp } from '../../../src/engine/ledger/clean-up.ts'
 import type { PaymentLease } from '../../../src/engine/ledger/lease.ts'
 import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
-import { startBase } from '../../support/base-chain.ts'
+import { onchainClient, startBase } from '../../support/base-chain.ts'
 import {
   HOUR,
   openLedgerFixture,
@@ -18,8 +21,8 @@ import {
 } from '../../support/ledger-fixture.ts'
 import { runLine, type Ran } from '../../support/run-command.ts'
 import { addressOf, randomKey, type Hex } from '../../support/payment.ts'
-
-t.setTimeout(90_000)
+import { askNode, openRpcProxy } from '../../support/rpc-proxy.ts'
+import { MAIN, nodeCommand } from '../../support/server.ts'
 
 const chain = await startBase()
 t.teardown(() => chain.stop())
@@ -114,10 +117,28 @@ t.test('shows what is owed and what was sent to the buyer, in the books and in t
     payment: string
     refund: string
     refund_transaction: string
+    refund_sender: string
   }[]
   const row = (id: string) => exported.find((each) => each.payment === id)
-  t.match(row(first.id), { refund: 'sent', refund_transaction: /^0x[0-9a-f]{64}$/ })
-  t.match(row(second.id), { refund: 'due', refund_transaction: '' })
+  const sender = addressOf(key)
+  t.match(row(first.id), {
+    refund: 'sent',
+    refund_transaction: /^0x[0-9a-f]{64}$/,
+    refund_sender: sender,
+  })
+  t.match(row(second.id), { refund: 'due', refund_transaction: '', refund_sender: '' })
+  const listed = JSON.parse(await command('list', '--json')) as readonly JsonObject[]
+  const sentBack = { state: 'sent', transaction: row(first.id)?.refund_transaction, sender }
+  t.match(
+    listed.find((each) => each['payment'] === first.id),
+    { refund: sentBack },
+  )
+  t.match(
+    listed.find((each) => each['payment'] === second.id),
+    { refund: { state: 'due', reason: 'not_found' } },
+  )
+  t.match(JSON.parse(await command('show', first.id, '--json')), { refund: sentBack })
+  t.match(await command('show', first.id), `sender ${sender}`)
   t.match(row(late), { refund: 'due' })
   t.match(JSON.parse(await command('list', '--totals', '--json')), {
     revenue: { payments: 4 },
@@ -186,6 +207,59 @@ t.test(
     })
   },
 )
+
+t.test('reconcile takes a transfer of the same amount for no refund', async (t) => {
+  const fixture = openLedgerFixture(t)
+  const { id, payer } = await bookDue(fixture)
+  await onchainClient(chain).drain(addressOf(key), payer, 5000n)
+  const { result } = await askNode(chain.rpcUrl, 'eth_getBlockByNumber', ['latest', false])
+  const [hash = ''] = (result?.['transactions'] ?? []) as readonly string[]
+  const [entry] = await fixture.all()
+  if (entry === undefined) throw new Error('it is booked')
+  await fixture.amend(entry, { refund: { kind: 'sent', hash, sender: addressOf(key) } })
+  const words = ['payments', 'reconcile', '--json', '--data-dir', fixture.dataDir]
+  const { out } = await runLine(words, { variables: { RPC_URL_8453: chain.rpcUrl, PAY_TO: addressOf(key) } })
+  const { networks } = JSON.parse(out) as { networks: readonly { differences: readonly JsonObject[] }[] }
+  const missing = { kind: 'refund_missing', ledger: { payment: id }, chain: { shows: 'no_refund' } }
+  t.match(networks.flatMap(({ differences }) => differences).at(-1), missing)
+})
+
+t.test('goes on with the refund of a killed command under another key: one refund', async (t) => {
+  const fixture = openLedgerFixture(t)
+  const { id, payer } = await bookDue(fixture)
+  const other = randomKey()
+  await chain.mint(addressOf(other), 1_000_000n)
+  await chain.setGas(addressOf(other), 10n ** 18n)
+  const node = await openRpcProxy(chain.rpcUrl)
+  t.teardown(() => node.close())
+  const onchain = onchainClient(chain)
+  await onchain.setMining('manual')
+  t.teardown(() => onchain.setMining('automatic'))
+  const broadcast = new Promise<void>((resolve) => {
+    node.onCall(async (method) => {
+      if (method === 'eth_getTransactionReceipt') resolve()
+    })
+  })
+  const env = { PATH: process.env['PATH'] ?? '', REFUND_PRIVATE_KEY: key, RPC_URL_8453: node.url }
+  const line = [MAIN, 'payments', 'refund', id, '--data-dir', fixture.dataDir]
+  const command = spawn(...nodeCommand(line), { env, stdio: 'ignore' })
+  const ended = once(command, 'exit')
+  await broadcast
+  command.kill('SIGKILL')
+  await ended
+  t.equal(await chain.balance(payer), 0n, 'no block has it')
+  await onchain.setMining('automatic')
+  const again = (): Promise<Ran> => refund(fixture, [id], { REFUND_PRIVATE_KEY: other })
+  let ran = await again()
+  // The lease of the killed command ends by itself.
+  while (ran.out.includes('a server is working on this payment')) {
+    await delay(500)
+    ran = await again()
+  }
+  t.match(ran, { code: 0, out: /: sent 0\.005000 USDC to / })
+  t.equal(await chain.balance(payer), 5000n)
+  t.match((await fixture.all())[0]?.refund, { kind: 'sent', sender: addressOf(key) })
+})
 
 t.test('names the missing settings before it sends anything', async (t) => {
   const fixture = openLedgerFixture(t)

@@ -8,8 +8,6 @@ import { parse } from '../../support/ledger-fixture.ts'
 import { addressOf, challengeOf, sign } from '../../support/payment.ts'
 import { readSandboxFile, runProgram, startServer } from '../../support/server.ts'
 
-t.setTimeout(170_000)
-
 const dataDir = mkdtempSync(join(tmpdir(), 'ratecard-'))
 t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
 const server = await startServer({ args: ['--sandbox', '--offline'], dataDir })

@@ -1,0 +1,54 @@
+import type { BuyerCommand } from './buyer-command.ts'
+import { systemRuntime } from './buyer-runtime.ts'
+
+/** The commands for buyers, with examples for one of the programs that have them. Each loads its code only when it runs. */
+export function buyerCommands(program: 'ratecard' | 'ratecard-buyer'): readonly BuyerCommand[] {
+  return [
+    {
+      name: 'pay',
+      summary: 'pay for one call and show the whole exchange',
+      operands: ['<url or path>'],
+      options: {
+        method: { value: 'METHOD', short: 'X', text: 'default: GET, or POST with --data' },
+        data: {
+          value: 'TEXT|@FILE',
+          short: 'd',
+          text: 'the body; its type (JSON, form or text) is detected; --header sets another type',
+        },
+        header: { value: "'NAME: VALUE'", short: 'H', multiple: true, text: 'may be repeated' },
+        output: { value: 'FILE', short: 'o', text: 'write the answer to a file, byte for byte' },
+        protocol: { value: 'x402|mpp', text: 'how to pay; default: the first one offered' },
+        max: { value: 'USD', text: 'pay at most this much' },
+        json: { text: 'print JSON' },
+      },
+      examples: [
+        `${program} pay '/paid/util/workday?country=DE&date=2026-12-23&days=3'`,
+        `${program} pay /paid/translate -d '{"text":"Guten Tag"}'`,
+        `${program} pay /paid/ocr -d @page.png -H 'Content-Type: image/png' -o page.txt`,
+        `PAYER_PRIVATE_KEY=… ${program} pay https://api.example.com/paid/ping --max 0.01`,
+        `PAYER_PRIVATE_KEY=… RPC_URL_4217=https://… ${program} pay https://api.example.com/paid/ping --protocol mpp --max 0.01`,
+      ],
+      run: async (call) => (await import('./pay.ts')).pay(call, systemRuntime),
+    },
+    {
+      name: 'mcp',
+      summary: 'serve the MCP tools of a shop to a local client, and pay for them within a budget',
+      operands: ['<origin or MCP endpoint>'],
+      options: {
+        'max-per-call': { value: 'USD', text: 'pay at most this much for one call; required' },
+        max: { value: 'USD', text: 'spend at most this much at this shop; required' },
+        'ask-above': { value: 'USD', text: 'ask the user before a call that costs more' },
+        protocol: { value: 'x402|mpp', text: 'how to pay; default: the first one offered' },
+        'data-dir': {
+          value: 'DIR',
+          text: 'where spending is recorded; default: XDG_STATE_HOME/ratecard, or else ~/.local/state/ratecard',
+        },
+      },
+      examples: [
+        `PAYER_PRIVATE_KEY=… ${program} mcp https://api.example.com --max-per-call 0.05 --max 5`,
+        `PAYER_PRIVATE_KEY=… ${program} mcp https://api.example.com/mcp/game --max-per-call 0.05 --max 5 --ask-above 0.01`,
+      ],
+      run: async (call) => (await import('./mcp.ts')).mcp(call, systemRuntime),
+    },
+  ]
+}

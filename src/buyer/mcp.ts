@@ -1,0 +1,39 @@
+import { join } from 'node:path'
+import { clean } from '../command-line/printable.ts'
+import { UsageError } from '../command-line/usage-error.ts'
+import { formatShort } from '../engine/money.ts'
+import type { BuyerCall } from './buyer-command.ts'
+import type { BuyerRuntime } from './buyer-runtime.ts'
+import { amountOf, protocolsOf } from './flags.ts'
+import { Budget } from './mcp/budget.ts'
+import { listTools } from './mcp/remote-tools.ts'
+import { addressOf, findWallet } from './wallet.ts'
+
+/** Serves the tools of a remote shop over standard input and output, and pays for them. Logs go to standard error. */
+export async function mcp(call: BuyerCall, runtime: BuyerRuntime): Promise<number> {
+  const { positionals, env, flags, terminal, version } = call
+  const [target = ''] = positionals
+  const shop = URL.canParse(target) ? new URL(target) : undefined
+  if (shop === undefined || !/^https?:$/.test(shop.protocol))
+    throw new UsageError(`"${target}" is not the URL of a service: http://… or https://…`)
+  const [maxPerCall, max] = [amountOf(flags, 'max-per-call'), amountOf(flags, 'max')]
+  if (maxPerCall === undefined || max === undefined)
+    throw new UsageError('--max-per-call and --max are required: USD, such as 0.05 and 5')
+  const askAbove = amountOf(flags, 'ask-above')
+  const protocols = protocolsOf(flags)
+  const wallet = findWallet(shop, env)
+  const address = wallet && addressOf(wallet)
+  if (wallet === undefined || address === undefined)
+    throw new Error('no wallet: set PAYER_PRIVATE_KEY to the private key of the account that pays')
+  const name = `${shop.host}-${address}.json`.toLowerCase().replaceAll(/[^a-z0-9.-]/g, '_')
+  const file = join(flags.text('data-dir') ?? env.stateDir, 'spending', name)
+  const budget = new Budget({ file, max, runtime })
+  const log = (line: string): void => terminal.err(clean(line))
+  const tools = await listTools(shop)
+  const spent = `${formatShort(budget.used().used)} of ${formatShort(max)} USD are spent`
+  log(`${tools.size} tools of ${shop.host}; ${address} pays, ${spent}`)
+  const { serveBridge } = await import('./mcp/bridge.ts')
+  const buyer = { wallet, address, protocols, budget, maxPerCall, askAbove, log, runtime }
+  await serveBridge({ shop, buyer, version, tools })
+  return 0
+}

@@ -1,0 +1,166 @@
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { type Release, tryLock } from '../../engine/file-lock.ts'
+import { digestJson, isJsonObject, type JsonObject } from '../../engine/json.ts'
+import { type Micros, toMicros } from '../../engine/money.ts'
+import type { BuyerRuntime } from '../buyer-runtime.ts'
+import type { ProtocolName } from '../protocols/paying-protocol.ts'
+
+/** A payment that is signed and may have been sent: it counts as spent, and is the only one its call is paid with. */
+export interface OpenPayment {
+  readonly protocol: ProtocolName
+  /** CAIP-2. */
+  readonly network: string
+  /** Micro-dollars. */
+  readonly amount: Micros
+  /** The payment in the `_meta` of the call. */
+  readonly meta: JsonObject
+}
+
+/** What one wallet has spent at one origin, as the file has it. */
+interface Spending {
+  readonly since: string
+  readonly spent: Micros
+  /** Unresolved payments by call. */
+  readonly open: ReadonlyMap<string, OpenPayment>
+}
+
+export type Reservation =
+  | { readonly kind: 'reserved'; readonly payment: OpenPayment }
+  /** The same call is being paid, perhaps by another process: send this payment again. */
+  | { readonly kind: 'open'; readonly payment: OpenPayment }
+  | { readonly kind: 'over'; readonly used: Micros; readonly since: string }
+
+interface BudgetOptions {
+  readonly file: string
+  readonly max: Micros
+  readonly runtime: BuyerRuntime
+}
+
+/** Longer than any process holds the lock. */
+const PATIENCE_MS = 10_000
+
+/**
+ * What a wallet spends at an origin, in a file that several processes share. A payment is in it before it is sent, and
+ * counts until it is known that nothing was charged: the sum never exceeds the budget, whichever process is killed.
+ */
+export class Budget {
+  readonly max: Micros
+  readonly #file: string
+  readonly #runtime: BuyerRuntime
+
+  constructor({ file, max, runtime }: BudgetOptions) {
+    this.max = max
+    this.#file = file
+    this.#runtime = runtime
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  }
+
+  /** The payment with an unknown outcome. */
+  find(call: string): OpenPayment | undefined {
+    return this.#read().open.get(call)
+  }
+
+  used(): { readonly used: Micros; readonly since: string } {
+    const { since, ...spending } = this.#read()
+    return { used: usedOf(spending), since }
+  }
+
+  /** Takes the amount of a payment from the budget, and keeps the payment, before it is sent. */
+  reserve(call: string, payment: OpenPayment): Promise<Reservation> {
+    return this.#change<Reservation>((spending) => {
+      const known = spending.open.get(call)
+      if (known !== undefined) return { result: { kind: 'open', payment: known } }
+      const { since } = spending
+      const used = usedOf(spending)
+      if (used + payment.amount > this.max) return { result: { kind: 'over', used, since } }
+      const open = new Map([...spending.open, [call, payment]])
+      return { changed: { ...spending, open }, result: { kind: 'reserved', payment } }
+    })
+  }
+
+  /** The outcome is known, and the answer has reached the client: the same call buys again from now on. */
+  close(call: string, payment: OpenPayment, charged: 'yes' | 'no'): Promise<void> {
+    return this.#change((spending) => {
+      const known = spending.open.get(call)
+      // Somebody else has closed it, and may have opened another one.
+      if (known === undefined || digestJson(known.meta) !== digestJson(payment.meta))
+        return { result: undefined }
+      const open = new Map([...spending.open].filter(([each]) => each !== call))
+      const spent = charged === 'yes' ? toMicros(spending.spent + payment.amount) : spending.spent
+      return { changed: { ...spending, open, spent }, result: undefined }
+    })
+  }
+
+  async #change<T>(
+    edit: (spending: Spending) => { readonly changed?: Spending; readonly result: T },
+  ): Promise<T> {
+    const release = await this.#lock()
+    try {
+      const { changed, result } = edit(this.#read())
+      if (changed !== undefined) this.#write(changed)
+      return result
+    } finally {
+      release()
+    }
+  }
+
+  async #lock(): Promise<Release> {
+    const file = `${this.#file}.lock`
+    const deadline = this.#runtime.now() + PATIENCE_MS
+    for (;;) {
+      const claimed = tryLock(file)
+      if (typeof claimed !== 'string') return claimed
+      if (this.#runtime.now() > deadline)
+        throw new Error(`another process holds ${file}: if none runs, delete it`)
+      await this.#runtime.sleep(10)
+    }
+  }
+
+  #read(): Spending {
+    let text: string
+    try {
+      text = readFileSync(this.#file, 'utf8')
+    } catch (fault) {
+      if (!(fault instanceof Error && 'code' in fault && fault.code === 'ENOENT')) throw fault
+      return { since: new Date(this.#runtime.now()).toISOString(), spent: toMicros(0n), open: new Map() }
+    }
+    const spending = parseSpending(text)
+    // An unreadable file taken as empty would allow the whole budget again.
+    if (spending === undefined) throw new Error(`the record of spending in ${this.#file} cannot be read`)
+    return spending
+  }
+
+  /** Whole or not at all, and on disk when it returns. */
+  #write({ since, spent, open }: Spending): void {
+    const payments = Object.fromEntries(
+      [...open].map(([call, payment]) => [call, { ...payment, amount: String(payment.amount) }]),
+    )
+    const draft = `${this.#file}.draft`
+    const text = JSON.stringify({ since, spent: String(spent), open: payments }, null, 2)
+    writeFileSync(draft, `${text}\n`, { mode: 0o600, flush: true })
+    renameSync(draft, this.#file)
+  }
+}
+
+function usedOf({ spent, open }: Pick<Spending, 'spent' | 'open'>): Micros {
+  return toMicros([...open.values()].reduce<bigint>((sum, { amount }) => sum + amount, spent))
+}
+
+function parseSpending(text: string): Spending | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    const { since, spent, open } = isJsonObject(value) ? value : {}
+    if (typeof since !== 'string' || typeof spent !== 'string' || !isJsonObject(open)) return undefined
+    const payments = Object.entries(open).map(([call, each]): [string, OpenPayment] => {
+      const { protocol, network, amount, meta } = isJsonObject(each) ? each : {}
+      if (protocol !== 'x402' && protocol !== 'mpp') throw new Error(call)
+      if (typeof network !== 'string' || typeof amount !== 'string' || !isJsonObject(meta))
+        throw new Error(call)
+      return [call, { protocol, network, amount: toMicros(BigInt(amount)), meta }]
+    })
+    return { since, spent: toMicros(BigInt(spent)), open: new Map(payments) }
+  } catch {
+    return undefined
+  }
+}

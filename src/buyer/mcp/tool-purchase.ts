@@ -1,0 +1,183 @@
+import { compact, digestJson, isJsonObject, type Json, type JsonObject } from '../../engine/json.ts'
+import { formatShort, type Micros, toMicros } from '../../engine/money.ts'
+import { findNetwork } from '../../engine/networks.ts'
+import type { BuyerRuntime } from '../buyer-runtime.ts'
+import { findOffer } from '../protocols/all.ts'
+import type { Offer, PayingProtocol } from '../protocols/paying-protocol.ts'
+import { isEarlier, settle, type Settled } from '../settle.ts'
+import { signOffer, type Wallet } from '../wallet.ts'
+import type { Budget, OpenPayment } from './budget.ts'
+import { callTool, type RemoteTool } from './remote-tools.ts'
+
+/** Who pays, and how much at most. */
+export interface Buyer {
+  readonly wallet: Wallet
+  readonly address: string
+  /** In order of preference. */
+  readonly protocols: readonly PayingProtocol[]
+  readonly budget: Budget
+  readonly maxPerCall: Micros
+  /** Above this a person is asked. */
+  readonly askAbove: Micros | undefined
+  /** Log of this process. */
+  readonly log: (line: string) => void
+  readonly runtime: BuyerRuntime
+}
+
+/** The answer of a person to a question; `unable`: the client cannot ask. */
+export type Consent = 'given' | 'refused' | 'open' | 'unable'
+
+export interface ToolCall {
+  readonly tool: RemoteTool
+  readonly args: Json
+  /** By the key of the question. */
+  readonly consent: (key: string) => Consent
+}
+
+export type Bought =
+  | {
+      readonly kind: 'result'
+      readonly result: JsonObject
+      /** To be called when the result has been sent: until then the same call gets the same payment. */
+      readonly delivered?: () => Promise<void>
+    }
+  | { readonly kind: 'question'; readonly key: string; readonly message: string }
+
+/** Calls a tool and pays for it within the budget. */
+export async function buyCall(buyer: Buyer, call: ToolCall): Promise<Bought> {
+  const { tool, args } = call
+  const id = digestJson([tool.endpoint.href, tool.name, args])
+  const kept = buyer.budget.find(id)
+  let answer
+  if (kept === undefined) answer = await callTool(tool, args, {})
+  else {
+    const settled = await send(buyer, call, kept, 2)
+    // It can be charged no more: another one is signed.
+    if (settled.charged !== 'no' || settled.answer?.status !== 402)
+      return conclude(buyer, call, kept, settled)
+    await buyer.budget.close(id, kept, 'no')
+    ;({ answer } = settled)
+  }
+  if (answer === undefined) return failure(`${tool.endpoint.origin} does not answer. Nothing was paid.`)
+  if (answer.status !== 402) return { kind: 'result', result: answer.result }
+  const offer = findOffer(answer.reply, buyer.protocols)
+  if (offer === undefined)
+    return failure(`${tool.name} has no offer that can be paid here. Nothing was paid.`)
+  const refusal = refuse(buyer, call, offer)
+  if (refusal !== undefined) return refusal
+  const signing = await signOffer(offer, buyer.wallet, buyer.runtime)
+  if (signing.kind === 'unsigned') return failure(`Nothing was paid: ${signing.reason}.`)
+  const { protocol, network, amount } = offer
+  const reserved = await buyer.budget.reserve(id, { protocol, network, amount, meta: signing.meta })
+  if (reserved.kind === 'over') return overBudget(buyer, call, offer)
+  const { payment } = reserved
+  return conclude(
+    buyer,
+    call,
+    payment,
+    await send(buyer, call, payment, reserved.kind === 'reserved' ? 1 : 2),
+  )
+}
+
+type ToolAnswer = NonNullable<Awaited<ReturnType<typeof callTool>>>
+
+function send(
+  { log, runtime }: Buyer,
+  { tool, args }: ToolCall,
+  { protocol, meta }: OpenPayment,
+  attempt: number,
+): Promise<Settled<ToolAnswer>> {
+  const tell = (line: string): void => log(`${tool.name}: ${line}`)
+  if (attempt > 1) tell('an earlier payment for the same call is sent again')
+  return settle({ ask: () => callTool(tool, args, meta), protocol, attempt, tell, sleep: runtime.sleep })
+}
+
+/** Why an offer is refused, or what a person must be asked first. */
+function refuse(buyer: Buyer, call: ToolCall, offer: Offer): Bought | undefined {
+  const { budget, maxPerCall, askAbove } = buyer
+  const { tool, consent } = call
+  const price = formatShort(offer.amount)
+  if (offer.amount > maxPerCall)
+    return failure(
+      `${tool.name} costs ${price} USD, more than the ${formatShort(maxPerCall)} USD allowed for one call. Nothing was paid. To buy it, start this MCP server with a higher --max-per-call.`,
+    )
+  const { used } = budget.used()
+  if (used + offer.amount > budget.max) return overBudget(buyer, call, offer)
+  if (askAbove === undefined || offer.amount <= askAbove) return undefined
+  const key = `pay-${offer.amount}`
+  switch (consent(key)) {
+    case 'given':
+      return undefined
+    case 'refused':
+      return failure(`${price} USD for ${tool.name} were declined. Nothing was paid.`)
+    case 'unable':
+      return failure(
+        `${tool.name} costs ${price} USD, and this client cannot ask its user. Nothing was paid. To buy it, start this MCP server with a higher --ask-above, or without it.`,
+      )
+    case 'open': {
+      const left = formatShort(toMicros(budget.max - used))
+      const message = `Pay ${price} USD (${offer.money}) to ${tool.endpoint.host} for one call of ${tool.name}? ${left} of ${formatShort(budget.max)} USD are left.`
+      return { kind: 'question', key, message }
+    }
+  }
+}
+
+function overBudget({ budget }: Buyer, { tool }: ToolCall, { amount }: Offer): Bought {
+  const { used, since } = budget.used()
+  return failure(
+    `${tool.name} costs ${formatShort(amount)} USD, and ${formatShort(used)} of the budget of ${formatShort(budget.max)} USD are spent since ${since.slice(0, 10)}. Nothing was paid. To buy it, start this MCP server with a higher --max.`,
+  )
+}
+
+function failure(text: string, meta?: JsonObject): Bought {
+  const content = [{ type: 'text', text }]
+  return { kind: 'result', result: compact({ isError: true, content, _meta: meta }) }
+}
+
+/** The answer with its receipt, and the outcome of the payment. */
+async function conclude(
+  { budget, address, log }: Buyer,
+  { tool, args }: ToolCall,
+  payment: OpenPayment,
+  { answer, charged, transaction }: Settled<ToolAnswer>,
+): Promise<Bought> {
+  const { amount, network } = payment
+  const meta = answer?.result['_meta']
+  const sold = isJsonObject(meta) ? meta : {}
+  const isUnknown = answer === undefined || (charged === 'unknown' && answer.status !== 200)
+  const isFree = charged === 'no'
+  const receipt = {
+    payment: sold['ratecard/payment'] ?? null,
+    amount: formatShort(isFree ? toMicros(0n) : amount),
+    currency: 'USD',
+    network,
+    transaction: transaction ?? null,
+    payer: address,
+    charged: isUnknown ? 'unknown' : isFree ? 'no' : 'yes',
+  }
+  const price = `${formatShort(amount)} USD on ${findNetwork(network)?.title ?? network}`
+  if (isUnknown) {
+    log(`${tool.name}: the outcome of a payment of ${price} is not known`)
+    const text = `A payment of ${price} was sent for ${tool.name}, and its outcome is not known. It counts against the budget. Call the tool again with the same arguments: the same payment is sent again, and it is charged once at most.`
+    return failure(text, { 'ratecard/receipt': receipt })
+  }
+  const id = digestJson([tool.endpoint.href, tool.name, args])
+  if (isFree) await budget.close(id, payment, 'no')
+  const left = formatShort(toMicros(budget.max - budget.used().used))
+  const paid = isFree
+    ? isEarlier(answer.reply)
+      ? 'Bought before: nothing was charged now.'
+      : 'Nothing was charged.'
+    : `Paid ${price}${transaction === undefined ? '' : `, transaction ${transaction}`}. ${left} of ${formatShort(budget.max)} USD are left.`
+  log(`${tool.name}: ${paid}`)
+  const content = Array.isArray(answer.result['content']) ? answer.result['content'] : []
+  const result = {
+    ...answer.result,
+    content: [...content, { type: 'text', text: paid }],
+    _meta: { ...sold, 'ratecard/receipt': receipt },
+  }
+  // What was charged and has failed is run again for the same payment.
+  const isOwed = answer.status !== 200 && isJsonObject(answer.body) && answer.body['retryable'] === true
+  if (isFree || isOwed) return { kind: 'result', result }
+  return { kind: 'result', result, delivered: () => budget.close(id, payment, 'yes') }
+}

@@ -1,0 +1,17 @@
+import type { Json } from '../../engine/json.ts'
+import type { Offer } from '../protocols/paying-protocol.ts'
+
+/** The result of a call, and its cost. */
+export interface Bill {
+  readonly exit: number
+  readonly status: number
+  readonly charged: 'no' | 'yes' | 'unknown'
+  readonly offer?: Offer
+  readonly transaction?: string | undefined
+  /** Name of the payment at the seller’s. */
+  readonly payment?: string | undefined
+  readonly body: Json
+  /** Content of a 200, unchanged. */
+  readonly content?: { readonly bytes: Buffer; readonly mediaType: string }
+  readonly note?: string
+}

@@ -1,0 +1,95 @@
+import { formatPrice } from '../../engine/money.ts'
+import type { BuyerEnv } from '../../env/buyer-env.ts'
+import type { BuyerRuntime } from '../buyer-runtime.ts'
+import { findOffer } from '../protocols/all.ts'
+import type { Offer, PayingProtocol } from '../protocols/paying-protocol.ts'
+import { type HttpCall, type Page, request } from '../request.ts'
+import { isEarlier, settle, type Settled } from '../settle.ts'
+import { findWallet, signOffer } from '../wallet.ts'
+import { sandboxUrl } from '../sandbox-file.ts'
+import type { Bill } from './bill.ts'
+import type { Steps } from './steps.ts'
+
+/** Exit codes a script can act on. */
+const OVER_MAX = 3
+const NOT_CHARGED = 4
+const UNKNOWN = 5
+
+/** What is to be paid for, and on which terms. */
+export interface PurchaseRequest {
+  readonly call: HttpCall
+  /** Micro-dollars. */
+  readonly max: bigint | undefined
+  /** In order of preference. */
+  readonly protocols: readonly PayingProtocol[]
+}
+
+interface ExchangeContext {
+  readonly env: BuyerEnv
+  readonly runtime: BuyerRuntime
+  readonly steps: Steps
+}
+
+/** Requests, pays what is asked, and requests again with the payment. */
+export async function exchange(
+  { env, runtime, steps }: ExchangeContext,
+  { call, max, protocols }: PurchaseRequest,
+): Promise<Bill> {
+  const { url } = call
+  const print = (line: string): void => steps.print(line)
+  const first = await request(call, {}, print)
+  if (first === undefined)
+    return { exit: NOT_CHARGED, status: 0, charged: 'no', body: null, note: `${url.origin} does not answer` }
+  steps.tell(`${first.status} ${first.status === 402 ? 'payment required' : ''}`.trim())
+  const said = { status: first.status, charged: 'no', body: first.body, ...contentOf(first) } as const
+  if (first.status !== 402)
+    return { ...said, exit: first.status === 200 ? 0 : NOT_CHARGED, note: 'nothing was asked for' }
+  const offer = findOffer(first.reply, protocols)
+  if (offer === undefined)
+    return { ...said, exit: NOT_CHARGED, note: 'no offer of this 402 can be signed here' }
+  const fee = offer.fee === 'payer' ? ', and the network’s fee' : ''
+  steps.tell(`${formatPrice(offer.amount)} USD in ${offer.money} (${offer.network}) to ${offer.payTo}${fee}`)
+  if (max !== undefined && offer.amount > max)
+    return { ...said, exit: OVER_MAX, offer, note: 'the price is over --max' }
+  const wallet = findWallet(url, env)
+  if (wallet === undefined) {
+    const sandbox = sandboxUrl(env.dataDir)
+    const other =
+      sandbox === undefined ? 'start a sandbox here' : `call the sandbox by its own address, ${sandbox}`
+    return { ...said, exit: NOT_CHARGED, offer, note: `no wallet: set PAYER_PRIVATE_KEY, or ${other}` }
+  }
+  if (wallet.kind === 'environment' && max === undefined) {
+    return { ...said, exit: OVER_MAX, offer, note: 'a real wallet needs --max USD' }
+  }
+  const signing = await signOffer(offer, wallet, runtime)
+  if (signing.kind === 'unsigned') return { ...said, exit: NOT_CHARGED, offer, note: signing.reason }
+  steps.tell(`signed by ${signing.payer}`)
+  const settled = await settle({
+    ask: () => request(call, signing.headers, print),
+    protocol: offer.protocol,
+    attempt: 1,
+    tell: (line) => steps.tell(line),
+    sleep: runtime.sleep,
+  })
+  return billOf(offer, settled, steps)
+}
+
+/** The bytes of an answer that is no problem, for `--output`. */
+function contentOf({ status, reply, bytes }: Page): Pick<Bill, 'content'> {
+  if (status !== 200) return {}
+  return { content: { bytes, mediaType: reply.headers.get('content-type') ?? 'application/octet-stream' } }
+}
+
+function billOf(offer: Offer, { answer, charged, transaction }: Settled<Page>, steps: Steps): Bill {
+  const payment = answer?.reply.headers.get('ratecard-payment') ?? undefined
+  const { status = 0, body = null } = answer ?? {}
+  const bill = { status, charged, offer, payment, body }
+  if (answer === undefined || (charged === 'unknown' && status !== 200))
+    return { ...bill, exit: UNKNOWN, note: 'the outcome is not known: ask again with the same payment' }
+  if (isEarlier(answer.reply))
+    steps.tell(`bought before with ${payment ?? 'another payment'}: this one was not used and is not charged`)
+  else if (transaction !== undefined) steps.tell(`settled in ${transaction}`)
+  else if (status === 200) steps.tell('answered without a receipt')
+  const failed = charged === 'no' ? NOT_CHARGED : UNKNOWN
+  return { ...bill, exit: status === 200 ? 0 : failed, transaction, ...contentOf(answer) }
+}

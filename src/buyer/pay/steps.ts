@@ -1,0 +1,81 @@
+import { isUtf8 } from 'node:buffer'
+import { writeFileSync } from 'node:fs'
+import { isJsonObject, type Json } from '../../engine/json.ts'
+import { formatPrice } from '../../engine/money.ts'
+import type { BuyerCall } from '../buyer-command.ts'
+import type { Bill } from './bill.ts'
+import { printNumbersAsWritten } from './numbers-as-written.ts'
+
+/** Prints each step as it happens, for people; with --json only the result is printed. */
+export class Steps {
+  readonly #call: BuyerCall
+  readonly #now: () => number
+  readonly #began: number
+  #printed = false
+
+  constructor(call: BuyerCall, now: () => number) {
+    this.#call = call
+    this.#now = now
+    this.#began = now()
+  }
+
+  tell(line: string): void {
+    if (this.#call.flags.given('json')) return
+    this.#call.terminal.err(`${String(this.#now() - this.#began).padStart(6)} ms  ${line}`)
+  }
+
+  /** A line of an answer that is not over. */
+  print(line: string): void {
+    const { flags, terminal } = this.#call
+    if (flags.given('json') || flags.text('output') !== undefined) return
+    this.#printed = true
+    terminal.out(line)
+  }
+
+  finish({ status, charged, offer, transaction, payment, body, content, note }: Bill): void {
+    const { flags, terminal } = this.#call
+    if (note !== undefined) this.tell(note)
+    const file = flags.text('output')
+    if (file !== undefined && content !== undefined) writeFileSync(file, content.bytes)
+    if (flags.given('json')) {
+      const bill = {
+        status,
+        charged,
+        protocol: offer?.protocol ?? null,
+        network: offer?.network ?? null,
+        amount: offer === undefined ? null : formatPrice(offer.amount),
+        transaction: transaction ?? null,
+        payment: payment ?? null,
+        body,
+      }
+      terminal.out(printNumbersAsWritten(JSON.stringify(bill)))
+      return
+    }
+    this.tell(`${status === 0 ? 'no answer' : status}, charged: ${charged}`)
+    if (content !== undefined && (file !== undefined || isBinary(content.bytes))) {
+      const { bytes, mediaType } = content
+      const place = file === undefined ? 'save them with --output FILE' : `in ${file}`
+      return this.tell(`${bytes.length} bytes of ${mediaType}: ${place}`)
+    }
+    if (this.#printed) return
+    terminal.out(
+      typeof body === 'string' ? body : printNumbersAsWritten(JSON.stringify(briefly(body), null, 2)),
+    )
+  }
+}
+
+function isBinary(bytes: Buffer): boolean {
+  return bytes.includes(0) || !isUtf8(bytes)
+}
+
+/** Only the parts of a problem that help the reader: its offers were printed before. */
+function briefly(body: Json): Json {
+  if (!isJsonObject(body) || body['title'] === undefined) return body
+  const told = ['title', 'detail', 'hint', 'code', 'charged', 'would_fail'].flatMap(
+    (key): [string, Json][] => {
+      const value = body[key]
+      return value === undefined ? [] : [[key, value]]
+    },
+  )
+  return Object.fromEntries(told)
+}

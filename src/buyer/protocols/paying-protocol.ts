@@ -1,0 +1,69 @@
+import { isJsonObject, type JsonObject, parseJson } from '../../engine/json.ts'
+import type { Micros } from '../../engine/money.ts'
+
+export type ProtocolName = 'x402' | 'mpp'
+
+/** Where a seller puts offers and receipts: headers of a response, or the result of an MCP tool. */
+export type Reply =
+  | { readonly kind: 'http'; readonly headers: Headers }
+  | { readonly kind: 'tool'; readonly result: JsonObject }
+
+/** One way to pay for a 402. Its offers know how they are signed. */
+export interface PayingProtocol {
+  readonly name: ProtocolName
+  /** The first offer of a 402 that can be signed here; undefined when there is none. */
+  readonly readOffer: (reply: Reply) => Offer | undefined
+  /** Transaction of the settlement that an answer reports; undefined when it reports none. */
+  readonly readReceipt: (reply: Reply) => string | undefined
+}
+
+/** The terms of a seller, fully understood: nothing is signed that is not displayed. */
+export interface Offer {
+  readonly protocol: ProtocolName
+  /** CAIP-2. */
+  readonly network: string
+  /** For people: the token and its network. */
+  readonly money: string
+  readonly amount: Micros
+  readonly payTo: string
+  /** Who pays the network for carrying it out; the payer does so on top of the amount. */
+  readonly fee: 'seller' | 'payer'
+  readonly sign: (signer: Signer) => Promise<Signing>
+}
+
+/** What signing takes. */
+export interface Signer {
+  readonly key: `0x${string}`
+  /** Endpoint of a chain, when one is known. */
+  readonly rpcUrl: (chainId: number) => string | undefined
+  readonly now: Date
+  readonly random: (bytes: number) => Uint8Array
+}
+
+export type Signing =
+  | {
+      readonly kind: 'signed'
+      readonly payer: string
+      /** Sent with the request that pays, as often as it takes. */
+      readonly headers: Readonly<Record<string, string>>
+      /** The same for a tool call. */
+      readonly meta: JsonObject
+    }
+  /** Nothing was signed; the sentence says what to do. */
+  | { readonly kind: 'unsigned'; readonly reason: string }
+
+/** A member of the `_meta` of a tool's result. */
+export function metaOf({ result }: Extract<Reply, { readonly kind: 'tool' }>, name: string): unknown {
+  const meta = result['_meta']
+  return isJsonObject(meta) ? meta[name] : undefined
+}
+
+/** The transaction hash in a receipt; undefined for anything else. */
+export function readHash(value: unknown): string | undefined {
+  return typeof value === 'string' && /^0x[0-9a-fA-F]{64}$/.test(value) ? value : undefined
+}
+
+/** JSON that was encoded as base64 or base64url by somebody else. */
+export function decodeJson(text: string): unknown {
+  return parseJson(Buffer.from(text, 'base64').toString('utf8'))
+}
