@@ -1,7 +1,9 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { EnvError, readEnv, readEnvFile } from '../src/env.ts'
+import { readEnv } from '../src/env.ts'
+import { EnvError } from '../src/env/env-error.ts'
+import { readEnvFile } from '../src/env/env-file.ts'
 
 function problems(variables: Record<string, string>): readonly string[] {
   try {

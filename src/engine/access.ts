@@ -1,4 +1,4 @@
-import type { ErrorCode } from './errors.ts'
+import { ERRORS, type ErrorCode } from './errors.ts'
 import type { Micros } from './money.ts'
 
 /**
@@ -12,6 +12,11 @@ export interface Access {
   readonly status: number
   /** `ok` below 400, else the code of the problem. */
   readonly outcome: 'ok' | ErrorCode
+  /**
+   * Why the status is 500 or above, in the words of the service and never in those of a handler, which may contain arguments:
+   * several reasons have one code. Undefined below 500.
+   */
+  readonly detail: string | undefined
   /** Price of the paid operation; undefined for everything free. */
   readonly price: Micros | undefined
   /** Whether the answer came from the cache; undefined when unknown. */
@@ -24,3 +29,9 @@ export interface Access {
 
 /** Called for every request once it is answered; must be quick and must not throw. */
 export type Observe = (access: Access) => void
+
+/** The detail of an access; the title of its code when whoever has failed has not said why. */
+export function detailOf(status: number, outcome: Access['outcome'], detail?: string): string | undefined {
+  if (status < 500 || outcome === 'ok') return undefined
+  return detail ?? ERRORS[outcome].title
+}

@@ -202,6 +202,12 @@ export const ERRORS = {
     'Send the same payment again after Retry-After. Do not sign a new one.',
     BY_PAYMENT,
   ),
+  ledger_lost: passing(
+    503,
+    'Record of payments has lost data',
+    'Nothing is sold until the operator has compared the record with the chain. Send the same payment again after Retry-After. Do not sign a new one.',
+    BY_PAYMENT,
+  ),
   payment_pending: passing(
     503,
     'Payment is being settled',
@@ -327,6 +333,18 @@ export class Failure extends Error {
   }
 }
 
+/** A `Failure` that a handler has thrown: its detail may repeat arguments. */
+export class HandlerFailure extends Failure {
+  constructor({ code, detail, retryAfter, extra, cause }: Failure) {
+    super(code, detail, { extra, cause, ...(retryAfter === undefined ? {} : { retryAfter }) })
+  }
+}
+
+/** What a log may contain of a failure. */
+export function loggedDetail(failure: Failure): string {
+  return failure instanceof HandlerFailure ? ERRORS[failure.code].title : failure.detail
+}
+
 /**
  * A parameter that fits its schema but is invalid in combination with others, or refers to nothing: answered with 422
  * and never charged. The handler names the parameter; the engine adds whether it was in the path, query or body.
@@ -368,4 +386,19 @@ export class LedgerError extends Error {
     super(message, options)
     this.name = 'LedgerError'
   }
+}
+
+/** The store was emptied or replaced: nothing is sold before an operator has reopened it. */
+export class LedgerLostError extends LedgerError {
+  /** `store` names the store, `what` what has happened to it. */
+  constructor(store: string, what: string) {
+    super(
+      `${store} ${what}: no new payment is taken; to compare it with the chain and sell again, run "ratecard ledger reopen"`,
+    )
+  }
+}
+
+/** The message of what was thrown. */
+export function messageOf(fault: unknown): string {
+  return fault instanceof Error ? fault.message : String(fault)
 }

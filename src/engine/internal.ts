@@ -40,6 +40,7 @@ export { listedServers } from './documents/servers.ts'
 export { renderServerJson } from './documents/servers.ts'
 export { formatDuration, parseDuration } from './duration.ts'
 export { ERRORS, Failure, InvalidParameter, type ErrorCode } from './errors.ts'
+export { type Release, tryLock } from './file-lock.ts'
 export { type Answer, type Context, type EnvelopedAnswer, type HandlerMap } from './handler.ts'
 export type { OperatorRoute } from './http/app.ts'
 export { DELIVERED_MS } from './http/reply.ts'
@@ -54,10 +55,18 @@ export {
   type Trial,
 } from './http/revision.ts'
 export type { AllFigures } from './http/status.ts'
-export { compact, digestJson, isJsonObject, parseJson, type Json, type JsonObject } from './json.ts'
+export {
+  asciiJson,
+  compact,
+  digestJson,
+  isJsonObject,
+  parseJson,
+  type Json,
+  type JsonObject,
+} from './json.ts'
 export { findRefundsDue, measurePrune, prune } from './ledger/clean-up.ts'
 export type { Ledger } from './ledger/ledger.ts'
-export { LedgerError } from './errors.ts'
+export { LedgerError, LedgerLostError } from './errors.ts'
 export { checkStore } from './ledger/lmdb-check.ts'
 export { chargeStatus, isRefundDue, refundStateOf } from './ledger/payment-lifecycle.ts'
 export type { PaymentRecord, Receipt, Refund, State } from './ledger/payment-record.ts'

@@ -63,7 +63,10 @@ export function measureJson(json: Uint8Array): JsonSize {
 const [QUOTE, COMMA, COLON, BACKSLASH] = [0x22, 0x2c, 0x3a, 0x5c]
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d]
 
-/** Parses JSON in which no object has a key twice, and no integer is rounded (RFC 7493, sections 2.2 and 2.3). */
+/**
+ * Parses JSON that every reader understands alike: texts are Unicode, no integer is rounded, and no object has a key twice
+ * (RFC 7493, sections 2.1 to 2.3).
+ */
 export function parseStrictJson(text: string): StrictJson {
   let value: Json
   try {
@@ -71,12 +74,16 @@ export function parseStrictJson(text: string): StrictJson {
   } catch {
     return { kind: 'fault', sentence: 'is not JSON' }
   }
-  const sentence = findExcess(text)
+  const sentence = findFault(text)
   return sentence === undefined ? { kind: 'json', value } : { kind: 'fault', sentence }
 }
 
-/** Scans a valid JSON text for a duplicate key or a rounded number. */
-function findExcess(json: string): string | undefined {
+/** A JSON text may contain half of a pair as an escape sequence only. */
+const SURROGATE = /\\u[dD][89a-fA-F]/
+
+/** Scans a valid JSON text for a broken text, a duplicate key or a rounded number. */
+function findFault(json: string): string | undefined {
+  const hasSurrogates = SURROGATE.test(json)
   const open: (Set<string> | undefined)[] = []
   let isKey = false
   for (let at = 0; at < json.length; at += 1) {
@@ -95,6 +102,8 @@ function findExcess(json: string): string | undefined {
         break
       case '"': {
         const end = endOfString(json, at)
+        if (hasSurrogates && !isUnicode(json.slice(at, end + 1)))
+          return 'has a text with half of a surrogate pair, which UTF-8 cannot carry'
         if (isKey) {
           const name: string = JSON.parse(json.slice(at, end + 1))
           const names = open.at(-1)
@@ -116,6 +125,12 @@ function findExcess(json: string): string | undefined {
     }
   }
   return undefined
+}
+
+/** Whether the text of a JSON string has no half of a surrogate pair: other code units would be sent than were counted. */
+function isUnicode(quoted: string): boolean {
+  const text: string = SURROGATE.test(quoted) ? JSON.parse(quoted) : ''
+  return !/\p{Surrogate}/u.test(text)
 }
 
 const NUMBER = /-?\d[\d.eE+-]*/y

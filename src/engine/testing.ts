@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { x402 } from '../cli/pay/x402.ts'
+import { x402 } from '../buyer/protocols/x402.ts'
 import {
   addressOfKey,
   attach,

@@ -104,9 +104,10 @@ function listening(node: ChildProcess): Promise<string> {
       clearTimeout(late)
       reject(new Error(`anvil could not be started: ${error.message}`))
     })
-    node.once('exit', (code) => {
+    node.once('exit', (code, signal) => {
       clearTimeout(late)
-      reject(new Error(`anvil ended with code ${code} before it was ready: ${output.trim().slice(-500)}`))
+      const end = signal === null ? `code ${code}` : signal
+      reject(new Error(`anvil ended with ${end} before it was ready: ${output.trim().slice(-500)}`))
     })
   })
 }

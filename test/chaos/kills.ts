@@ -12,12 +12,14 @@ t.test(
       protocol: 'x402',
       buyers: 16,
       seed: SEED,
+      reorgMs: 0,
       onProgress: () => undefined,
     })
     t.equal(totals.lost, 0, 'every charged purchase is answered')
     t.equal(totals.doubleCharged, 0, 'no purchase is charged twice')
     t.equal(totals.unpaid, 0, 'every answer is paid for')
     t.equal(totals.wrongReceipts, 0, 'every receipt names the charge of its own purchase')
+    t.equal(totals.wrongAmounts, 0, 'every charge is the price of its call')
     t.equal(totals.unknownCharges, 0, 'every charge belongs to a purchase')
     t.equal(totals.answered, totals.purchases, 'every purchase is answered')
     t.equal(log.wrongAnswers, 0, 'every answer is for the arguments that were sent')

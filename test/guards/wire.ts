@@ -30,7 +30,6 @@ const GOLDEN = fileURLToPath(new URL('golden/', import.meta.url))
 const CATALOG = fileURLToPath(new URL('catalog.yaml', import.meta.url))
 const HANDLERS = fileURLToPath(new URL('handlers', import.meta.url))
 
-t.setTimeout(300_000)
 const chains = await startChains()
 const wallets = new Map<string, { readonly key: Hex; readonly chain: 'base' | 'tempo' }>()
 const controller = await openHandlerController(decide)

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { privateKeyToAccount } from 'viem/accounts'
 import t, { type Test } from 'tap'
 import type { Json } from '../../src/engine/json.ts'
+import { describeExit } from '../support/exit.ts'
 import { onchainClient } from '../support/base-chain.ts'
 import { at, items, members } from '../support/documents.ts'
 import { listening } from '../support/http.ts'
@@ -64,7 +65,7 @@ async function openPrism(t: Test, document: string): Promise<{ url: string; pris
   })
   t.teardown(() => child.kill('SIGKILL'))
   await new Promise<void>((resolve, reject) => {
-    child.once('exit', (code) => reject(new Error(`Prism exited with ${code}`)))
+    child.once('exit', (code, signal) => reject(new Error(`Prism ${describeExit(code, signal)}`)))
     child.stdout.on('data', (chunk: Buffer) => {
       if (chunk.includes('Prism is listening')) resolve()
     })

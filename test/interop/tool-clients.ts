@@ -8,7 +8,7 @@ import { chargedOn } from '../guards/support/chains.ts'
 import { onchainClient as onForeignChain } from '../support/base-chain.ts'
 import { addressOf, type Hex } from '../support/payment.ts'
 import { objectIn, textAt } from './support/shipped-service.ts'
-import { MAIN, readSandboxFile, startServer } from '../support/server.ts'
+import { BUYER, readSandboxFile, startServer } from '../support/server.ts'
 import { BUYERS, CLIENTS, openMppBuyer, signOffer, type LocalServer } from './support/tool-buyers.ts'
 import { openToolShop } from './support/tool-shop.ts'
 
@@ -82,13 +82,13 @@ t.test('answers and charges a buyer who pays by the client of mppx once', async 
   t.strictSame((await shop.received()).slice(before.length), [PRICE], 'charged once')
 })
 
-/** `ratecard mcp` for the games, as a desktop client starts it. */
+/** `ratecard-buyer mcp` for the games, as a desktop client starts it. */
 function proxyOf(t: Test, key: Hex, max: string, flags: readonly string[] = []): LocalServer {
   const cwd = t.testdir()
   const limits = ['--max-per-call', '0.01', '--max', max, '--data-dir', cwd]
   return {
     command: process.execPath,
-    args: [MAIN, 'mcp', game.href, ...limits, ...flags],
+    args: [BUYER, 'mcp', game.href, ...limits, ...flags],
     env: { PATH: process.env['PATH'] ?? '', PAYER_PRIVATE_KEY: key },
     cwd,
   }
@@ -98,7 +98,7 @@ function proxyOf(t: Test, key: Hex, max: string, flags: readonly string[] = []):
 const MARKETS = ['NL', 'AT', 'CH', 'NO', 'DK', 'FI']
 
 for (const [name, open] of Object.entries(CLIENTS)) {
-  t.test(`buys five calls by ratecard mcp from ${name}, and is refused the sixth`, async (t) => {
+  t.test(`buys five calls by ratecard-buyer mcp from ${name}, and is refused the sixth`, async (t) => {
     const key = await shop.wallet()
     const client = await open(proxyOf(t, key, '0.025'), () => 'decline')
     t.teardown(() => client.close())
@@ -123,7 +123,7 @@ for (const [name, open] of Object.entries(CLIENTS)) {
     )
   })
 
-  t.test(`asks the person at ${name} before ratecard mcp pays more than the threshold`, async (t) => {
+  t.test(`asks the person at ${name} before ratecard-buyer mcp pays more than the threshold`, async (t) => {
     const key = await shop.wallet()
     const questions: string[] = []
     const answers: ('accept' | 'decline')[] = ['decline', 'accept']
@@ -145,7 +145,7 @@ for (const [name, open] of Object.entries(CLIENTS)) {
   })
 }
 
-t.test('lists and buys by ratecard mcp from the command line of the inspector', async (t) => {
+t.test('lists and buys by ratecard-buyer mcp from the command line of the inspector', async (t) => {
   const key = await shop.wallet()
   const { command, args, env, cwd } = proxyOf(t, key, '0.005')
   const inspect = async (method: string, ...options: string[]): Promise<JsonObject> => {

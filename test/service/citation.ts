@@ -7,8 +7,6 @@ import { challengeOf, stockFetch } from '../support/payment.ts'
 import { shapeDifferences } from './support/answer-shape.ts'
 import { openShop } from '../support/shop.ts'
 
-t.setTimeout(120_000)
-
 const faults: Record<string, Fault> = {}
 const standIns = await startStandIns({ faults })
 t.teardown(() => standIns.stop())

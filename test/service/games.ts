@@ -7,8 +7,6 @@ import { stockFetch } from '../support/payment.ts'
 import { shapeDifferences } from './support/answer-shape.ts'
 import { openShop } from '../support/shop.ts'
 
-t.setTimeout(240_000)
-
 const CATALOG = fileURLToPath(new URL('../../catalog.yaml', import.meta.url))
 const GAME = 4100000050
 const FAULTS: readonly (readonly [Fault, number])[] = [

@@ -5,8 +5,6 @@ import { writeOpenCatalog } from '../fuzz/support/open-catalog.ts'
 import { targetsOf, type Target } from '../fuzz/support/request-targets.ts'
 import { startServer } from '../support/server.ts'
 
-t.setTimeout(600_000)
-
 const catalog = writeOpenCatalog((path) => /^\/paid\/(?:util|services)\//.test(path))
 t.teardown(() => catalog.remove())
 const server = await startServer({ args: ['--sandbox', '--offline', '--catalog', catalog.file] })

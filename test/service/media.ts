@@ -8,8 +8,6 @@ import { stockFetch } from '../support/payment.ts'
 import { shapeDifferences } from './support/answer-shape.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 
-t.setTimeout(240_000)
-
 const CATALOG = fileURLToPath(new URL('../../catalog.yaml', import.meta.url))
 const LOGIN = '/oauth2/token'
 const PATHS = ['/games/top', '/streams', '/games']

@@ -3,8 +3,6 @@ import { onchainClient } from '../support/base-chain.ts'
 import { addressOf, challengeOf, stockFetch } from '../support/payment.ts'
 import { readSandboxFile, startServer } from '../support/server.ts'
 
-t.setTimeout(120_000)
-
 const server = await startServer({ args: ['--sandbox', '--offline'] })
 t.teardown(() => server.stop())
 const { evm } = readSandboxFile(server)

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { EnvError, readEnv } from '../../src/env.ts'
+import { readEnv } from '../../src/env.ts'
+import { EnvError } from '../../src/env/env-error.ts'
 import { service } from '../../src/service/index.ts'
 import type { Settings } from '../../src/service/settings.ts'
 

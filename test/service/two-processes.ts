@@ -7,8 +7,6 @@ import { addressOf, randomKey } from '../support/payment.ts'
 import { redisAbsence, startRedis } from '../support/redis.ts'
 import { startServer } from '../support/server.ts'
 
-t.setTimeout(120_000)
-
 const absence = redisAbsence()
 if (absence !== undefined) t.comment(absence)
 else {

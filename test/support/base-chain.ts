@@ -24,6 +24,11 @@ const TOKEN = parseAbi([
   'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)',
 ])
 
+const USE = parseAbi([
+  'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
+  'event Transfer(address indexed from, address indexed to, uint256 value)',
+])
+
 const CANCEL = {
   CancelAuthorization: [
     { name: 'authorizer', type: 'address' },
@@ -41,6 +46,8 @@ interface Use {
   readonly payer: string
   readonly nonce: string
   readonly transaction: string
+  /** What it has moved, in atomic units. */
+  readonly amount: bigint
 }
 
 /** Reads and changes the token on chain, independently of the service. */
@@ -57,7 +64,7 @@ export interface OnchainClient {
   /** Cancels an authorization, as its payer may until it is used. */
   cancel(key: Hex, nonce: Hex): Promise<void>
   /** Submits a payment from another account, as any observer can. Resolves to the transaction. */
-  submit(payment: SignedPayment): Promise<Hex>
+  submit(payment: Pick<SignedPayment, 'authorization' | 'signature'>): Promise<Hex>
   /** Withdraws an authorization with the payer’s signature. */
   submitCancellation(authorizer: Hex, nonce: Hex, signature: Hex): Promise<Hex>
   setMining(mining: 'automatic' | 'manual'): Promise<void>
@@ -96,13 +103,14 @@ export function onchainClient({
   const write = { address: asset, abi: TOKEN }
   const STRANGER = '0x00000000000000000000000000000000005742a9'
   const uses = async (): Promise<Use[]> => {
-    const event = parseAbiItem('event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)')
-    const logs = await client.getLogs({ address: asset, event, fromBlock: 0n, strict: true })
-    return logs.map(({ args, transactionHash }) => ({
-      payer: args.authorizer,
-      nonce: args.nonce,
-      transaction: transactionHash,
-    }))
+    const logs = await client.getLogs({ address: asset, events: USE, fromBlock: 0n, strict: true })
+    // The token logs the use of an authorization, and next the transfer.
+    return logs.flatMap((log, index) => {
+      const next = logs[index + 1]
+      if (log.eventName !== 'AuthorizationUsed' || next?.eventName !== 'Transfer') return []
+      const { authorizer: payer, nonce } = log.args
+      return [{ payer, nonce, transaction: log.transactionHash, amount: next.args.value }]
+    })
   }
   return {
     uses,

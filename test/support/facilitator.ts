@@ -1,6 +1,7 @@
 import { generateKeyPairSync, verify as verifySignature, type KeyObject } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
 import { x402Facilitator } from '@x402/core/facilitator'
 import { toFacilitatorEvmSigner } from '@x402/evm'
 import { ExactEvmScheme } from '@x402/evm/exact/facilitator'
@@ -10,6 +11,7 @@ import type { EvmChain } from '../../src/sandbox/evm/chain.ts'
 import { listening } from './http.ts'
 import { addressOf, randomKey } from './payment.ts'
 import { base } from './base-chain.ts'
+import { askNode } from './rpc-proxy.ts'
 
 /** How a facilitator answers POST /verify. */
 type VerifyBehavior =
@@ -39,8 +41,13 @@ type SettleBehavior =
   | 'pending'
   /** The same once, the truth afterwards. */
   | 'pending_once'
-  /** Refused, and unsettled by default. */
-  | { readonly refused: string; readonly status?: number; readonly settled?: true }
+  /** Refused for a reason, and unsettled by default. */
+  | { readonly refused: string; readonly status?: number; readonly settled?: Settled }
+  /** A status without a word on the payment, and unsettled by default. */
+  | { readonly declined: number; readonly settled?: Settled }
+
+/** Settled before the answer, or broadcast and in no block yet. */
+type Settled = 'mined' | 'broadcast'
 
 /** The facilitator of the SDK behind HTTP, on a chain, with every fault one can have. */
 export interface FacilitatorServer {
@@ -157,6 +164,13 @@ export async function openFacilitator(
     return result
   }
 
+  /** Resolves once a transaction of the facilitator waits for a block. */
+  const startSettling = async (asked: Asked): Promise<void> => {
+    const before = await pendingNonce(chain, address)
+    void reallySettle(asked).catch(() => undefined)
+    while ((await pendingNonce(chain, address)) === before) await delay(20)
+  }
+
   const verify = async (
     asked: Asked,
     { socket }: IncomingMessage,
@@ -177,8 +191,11 @@ export async function openFacilitator(
   ): Promise<void> => {
     const way = ways.settle
     if (typeof way === 'object') {
-      const { refused, status = 200, settled = false } = way
-      if (settled) await reallySettle(asked)
+      if (way.settled === 'mined') await reallySettle(asked)
+      if (way.settled === 'broadcast') await startSettling(asked)
+      if ('declined' in way)
+        return void response.writeHead(way.declined, { location: '/elsewhere' }).end('{"error":"gateway"}')
+      const { refused, status = 200 } = way
       return json(response, status, {
         success: false,
         errorReason: refused,
@@ -287,6 +304,11 @@ function sdkFacilitator({ rpcUrl }: EvmChain, key: Hex): x402Facilitator {
     getCode: (call) => client.getCode(call),
   })
   return new x402Facilitator().register('eip155:8453', new ExactEvmScheme(signer))
+}
+
+/** Of transactions in the pool too. */
+async function pendingNonce({ rpcUrl }: EvmChain, account: Hex): Promise<unknown> {
+  return (await askNode(rpcUrl, 'eth_getTransactionCount', [account, 'pending'])).result
 }
 
 function html(response: ServerResponse): void {

@@ -1,38 +1,77 @@
 import { createServer } from 'node:net'
 import t, { type Test } from 'tap'
 
+interface GroupLimits {
+  /** For one file with all its tests. A file may set another for itself: `t.setTimeout` at its top level. */
+  readonly fileMs: number
+  /** For all files together: one that hangs leaves time for the others. */
+  readonly groupMs: number
+}
+
+const LIMITS: GroupLimits = { fileMs: 600_000, groupMs: 1_800_000 }
+
 /**
- * Runs test files one after the other in this process. What a file registers at its top level is for its own tests alone:
- * it is torn down before the next file is loaded, and only the tests of the file are followed by its `afterEach`.
+ * Runs test files one after the other in this process, each as one test with its own name. What a file does with the `t`
+ * that it imports happens to that test, so a file that fails, throws or hangs leaves the others as they are.
  */
-export async function runGroup(files: readonly string[]): Promise<void> {
-  // Of the group; each test has the limit of the runner.
-  t.setTimeout(1_200_000)
-  let teardowns: (() => unknown)[] = []
-  let hooks: ((test: Test) => unknown)[] = []
-  t.afterEach(async (test) => {
-    for (const hook of hooks) await hook(test)
+export async function runGroup(
+  files: readonly string[],
+  { fileMs, groupMs }: GroupLimits = LIMITS,
+): Promise<void> {
+  t.setTimeout(groupMs)
+  const names = files.map((file) => file.replace(/^.*\/test\//, 'test/'))
+  let running: string | undefined
+  // Those of the group itself, before they are lent.
+  const root = { test: t.test.bind(t), fail: t.fail.bind(t) }
+  const failAside = (error: unknown): void => {
+    const place = running === undefined ? 'after the last file' : `while ${running} ran`
+    root.fail(`an error outside of all running tests, ${place}`, { thrown: describe(error), stack: '' })
+  }
+  // An error that comes when its test has ended, of work that it has left behind, would end the group or the process.
+  t.threw = failAside
+  process.on('uncaughtExceptionMonitor', (error) => {
+    const isHandled =
+      process.hasUncaughtExceptionCaptureCallback() || process.listenerCount('uncaughtException') > 0
+    if (isHandled) return
+    process.setUncaughtExceptionCaptureCallback(() => process.setUncaughtExceptionCaptureCallback(null))
+    failAside(error)
   })
-  t.setTimeout = () => undefined
-  t.teardown = (work) => {
-    teardowns.push(work)
-  }
-  t.afterEach = (hook) => {
-    hooks.push(hook)
-  }
+  const group = Reflect.getPrototypeOf(t)
+  const giveBack = (): void => void Reflect.setPrototypeOf(t, group)
+  // Before tap counts what has not been finished.
+  process.prependOnceListener('exit', () => {
+    giveBack()
+    if (running !== undefined)
+      console.error(
+        `the process ended before these files did: ${names.slice(names.indexOf(running)).join(', ')}`,
+      )
+  })
   // A server has a socket that keeps its process alive; without one, a test that waits would end the process instead of failing.
   const socket = createServer().listen(0, '127.0.0.1')
-  try {
-    for (const file of files) {
+  for (const [index, file] of files.entries()) {
+    const name = names[index] ?? file
+    running = name
+    await root.test(name, { timeout: fileMs }, async (own: Test) => {
+      Reflect.setPrototypeOf(t, forwardTo(own))
       await import(file)
-      await t.test(`ends ${file.replace(/^.*\/test\//, 'test/')}`, async () => {
-        const works = teardowns.reverse()
-        teardowns = []
-        hooks = []
-        for (const work of works) await work()
-      })
-    }
-  } finally {
-    socket.close()
+    })
+    giveBack()
   }
+  running = undefined
+  socket.close()
+}
+
+/** An object whose methods are those of a test, which accept no other `this`. */
+function forwardTo(own: Test): object {
+  return new Proxy(own, {
+    get: (_, name) => {
+      const value: unknown = Reflect.get(own, name)
+      return typeof value === 'function' ? value.bind(own) : value
+    },
+    set: (_, name, value) => Reflect.set(own, name, value),
+  })
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : JSON.stringify(error)
 }

@@ -22,6 +22,7 @@ export const PAGES: readonly string[] = [
   'CONTRIBUTING.md',
   'SECURITY.md',
   'CHANGELOG.md',
+  'src/buyer/README.md',
   ...filesIn('docs').filter((file) => file.endsWith('.md')),
   ...filesIn('examples')
     .map((folder) => `${folder}/README.md`)

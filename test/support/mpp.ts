@@ -5,6 +5,7 @@ import { Chain } from '../../src/engine/chains/evm/chain.ts'
 import type { SettlementAttempt } from '../../src/engine/ledger/payment-record.ts'
 import { realmOf } from '../../src/engine/protocols/mpp/challenge.ts'
 import { createMpp } from '../../src/engine/protocols/mpp/mpp.ts'
+import { PendingTransfers } from '../../src/engine/protocols/mpp/pending-transfers.ts'
 import { Validator } from '../../src/engine/protocols/mpp/validator.ts'
 import type { Offer, Payment, Protocol, Refusal, Settlement } from '../../src/engine/protocols/protocol.ts'
 import { compileRoutes, routeAt, fixedPriceOf } from './catalogs.ts'
@@ -67,7 +68,8 @@ export function openMppProtocol({
   })
   const terms = { realm: realmOf(baseUrl), chainId: TEMPO_CHAIN, currency: PATH_USD, recipient }
   const chain = new Chain(rpcUrl, fetch)
-  const protocol = createMpp({ terms, secretKeys, validator, chain, now, sleep }, randomBytes)
+  const pending = new PendingTransfers(chain, { now, sleep })
+  const protocol = createMpp({ terms, secretKeys, validator, chain, pending, now, sleep }, randomBytes)
   const offer = {
     endpoint: ROUTE,
     resource: `${baseUrl}/paid/ping`,
@@ -96,7 +98,8 @@ export function openMppProtocol({
       const unfit = payment.check(asked, now())
       if (unfit !== undefined) return unfit
       const verification = await payment.verify()
-      return verification.kind === 'refused' ? verification.refusal : payment.simulate()
+      if (verification.kind === 'refused') return verification.refusal
+      return payment.simulate().finally(() => payment.release())
     },
     settle: async (authorization) => {
       const dispatched: SettlementAttempt[] = []

@@ -55,6 +55,9 @@ const tests = spawn(tap, [...process.argv.slice(2), ...groups], {
   stdio: ['inherit', process.stdout.isTTY ? 'inherit' : 'pipe', 'inherit'],
 })
 const failures = tests.stdout === null ? [] : readFailures(tests.stdout)
+// Ctrl-C reaches tap by itself; this process waits for what it says about it.
+process.on('SIGINT', () => undefined)
+process.on('SIGTERM', () => tests.kill('SIGTERM'))
 tests.once('close', (code) => {
   process.exitCode = code ?? 1
   if (failures.length > 0) process.stdout.write(`\n# what has failed\n${failures.join('\n')}\n`)
@@ -92,7 +95,6 @@ function contains(file: string, pattern: RegExp, seen = new Set<string>()): bool
 }
 
 function groupOf(members: readonly string[]): string {
-  if (members.length === 1) return `import '../../${members[0]}'\n`
   const urls = members.map((member) => `  new URL('../../${member}', import.meta.url).href,\n`)
   return `import { runGroup } from '../../test/support/file-group.ts'\n\nawait runGroup([\n${urls.join('')}])\n`
 }

@@ -5,9 +5,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
+import { describeExit } from './exit.ts'
 
 /** The built program that users run. */
 export const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
+
+/** The program of `ratecard-buyer`, with everything it needs in its bundle. */
+export const BUYER = fileURLToPath(new URL('../../src/buyer/dist/main.js', import.meta.url))
 
 /**
  * What a test starts ends within seconds, and a fifth of its CPU went into code that was optimized for longer. So this
@@ -81,7 +85,9 @@ export async function startServer({
         resolve()
       }
       listeners.add(look)
-      child.once('exit', (code) => reject(new Error(`the server exited with ${code}:\n${output}`)))
+      child.once('exit', (code, signal) =>
+        reject(new Error(`the server ${describeExit(code, signal)}:\n${output}`)),
+      )
       look()
     })
   const end = (): void => {
@@ -154,12 +160,13 @@ export function readSandboxFile(server: RunningServer): SandboxFile {
   return JSON.parse(readFileSync(join(server.dataDir, 'sandbox.json'), 'utf8')) as SandboxFile
 }
 
-/** Runs the built program to its end. */
+/** Runs the built program, or another one, to its end. */
 export async function runProgram(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  program = MAIN,
 ): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> {
-  const child = spawn(...nodeCommand([MAIN, ...args]), {
+  const child = spawn(...nodeCommand([program, ...args]), {
     env: { PATH: process.env['PATH'] ?? '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

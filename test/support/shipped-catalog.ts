@@ -33,6 +33,7 @@ export function quietX402(
     payTo: PAY_TO,
     timeoutSeconds: 60,
     settler: () => Promise.reject(new Error('nothing is settled here')),
+    lookAtBlocks: () => Promise.reject(new Error('no block is looked at here')),
   }))
   return createX402({
     service,

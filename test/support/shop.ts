@@ -29,8 +29,8 @@ export interface Shop {
   readonly settlerKey: Hex
   /** A new wallet with tokens. */
   wallet(atomic?: bigint): Promise<Hex>
-  /** Kills the server and starts it again on its data. */
-  restart(): Promise<void>
+  /** Kills the server and starts it again on its data, after what happens `meanwhile`. */
+  restart(meanwhile?: () => Promise<void>): Promise<void>
   /** Another process on the same store and with the same signer, on a port of its own. */
   branch(more?: Readonly<Record<string, string>>): Promise<RunningServer>
   /** What every process has written, the killed ones too. */
@@ -96,10 +96,11 @@ export async function openShop(
       if (atomic > 0n) await chain.mint(addressOf(key), atomic)
       return key
     },
-    restart: async () => {
+    restart: async (meanwhile) => {
       const gone = new Promise((resolve) => server.process.once('exit', resolve))
       server.process.kill('SIGKILL')
       await gone
+      await meanwhile?.()
       server = await start()
     },
     branch: start,

@@ -26,13 +26,19 @@ const WALLET_BALANCE = 100_000_000n
 const RICH = mnemonicToAccount('test test test test test test test test test test test junk')
 const FLAGS = ['--network', 'tempo', '--hardfork', 'T3', '--block-time', '1', '--mixed-mining']
 
+/** Atomic units of each token; what is left out is plenty. */
+interface Balances {
+  readonly pathUsd?: bigint
+  readonly alphaUsd?: bigint
+}
+
 /** A Tempo chain on this machine, with real transactions of worthless money. */
 export interface TempoChain {
   readonly rpcUrl: string
   /** A new wallet with tokens. */
-  wallet(): Promise<Hex>
+  wallet(balances?: Balances): Promise<Hex>
   /** Sends tokens, for the charge and for fees. */
-  fund(to: Hex): Promise<void>
+  fund(to: Hex, balances?: Balances): Promise<void>
   /** Amounts of all transfers of the token to an address, those of one sender if it is named. */
   received(by: string, token?: Hex, from?: Hex): Promise<bigint[]>
   /** One call to the node as it is. */
@@ -56,10 +62,13 @@ export async function startTempo(): Promise<TempoChain> {
   // The first block is from 1970, and validity is counted from the newest.
   await ask('evm_mine', [])
   let funding: Promise<unknown> = Promise.resolve()
-  const fund = async (to: Hex): Promise<void> => {
+  const fund = async (to: Hex, { pathUsd, alphaUsd }: Balances = {}): Promise<void> => {
     const next = funding.then(async () => {
-      for (const token of [PATH_USD, ALPHA_USD] as const)
-        await Actions.token.transferSync(client, { token, to, amount: WALLET_BALANCE })
+      for (const [token, amount = WALLET_BALANCE] of [
+        [PATH_USD, pathUsd],
+        [ALPHA_USD, alphaUsd],
+      ] as const)
+        if (amount > 0n) await Actions.token.transferSync(client, { token, to, amount })
     })
     funding = next.catch(() => undefined)
     await next
@@ -68,9 +77,9 @@ export async function startTempo(): Promise<TempoChain> {
     rpcUrl,
     ask,
     fund,
-    wallet: async () => {
+    wallet: async (balances) => {
       const key = randomKey()
-      await fund(addressOf(key))
+      await fund(addressOf(key), balances)
       return key
     },
     received: async (by, token = PATH_USD, from) => {
@@ -113,11 +122,18 @@ export interface TransactionFaults {
   readonly validBefore?: number | null
   /** Transfers in the transaction. */
   readonly times?: number
+  /** A second transfer, after the one that pays. */
+  readonly sweep?: { readonly to: Hex; readonly amount: bigint }
+  readonly feeToken?: Hex
   readonly feePayer?: true
   readonly chainId?: number
   /** Its sequence and its place in it, in place of an expiring nonce. */
   readonly nonceKey?: bigint
   readonly nonce?: number
+  readonly validAfter?: number
+  readonly gas?: bigint
+  readonly maxFeePerGas?: bigint
+  readonly maxPriorityFeePerGas?: bigint
 }
 
 /** Signs a transfer for a challenge, correct but for `faults`; resolves to the value of Authorization. */
@@ -146,19 +162,24 @@ export async function signTransfer(
     token: faults.token ?? hex(currency ?? ''),
     ...(memo === null ? {} : { memo }),
   })
+  const sweep =
+    faults.sweep === undefined
+      ? []
+      : [Actions.token.transfer.call(client, { ...faults.sweep, token: faults.token ?? hex(currency ?? '') })]
   const validBefore =
     faults.validBefore === undefined ? Math.floor(Date.now() / 1000) + 25 : faults.validBefore
   const transaction = {
     type: 'tempo',
     chainId: faults.chainId ?? TEMPO_CHAIN,
-    calls: Array.from({ length: faults.times ?? 1 }, () => call),
-    gas: 1_000_000n,
-    feeToken: ALPHA_USD,
-    maxFeePerGas: 30_000_000_000n,
-    maxPriorityFeePerGas: 1_000_000_000n,
+    calls: [...Array.from({ length: faults.times ?? 1 }, () => call), ...sweep],
+    gas: faults.gas ?? 1_000_000n,
+    feeToken: faults.feeToken ?? ALPHA_USD,
+    maxFeePerGas: faults.maxFeePerGas ?? 30_000_000_000n,
+    maxPriorityFeePerGas: faults.maxPriorityFeePerGas ?? 1_000_000_000n,
     // Nonces that expire need an end.
     nonceKey: faults.nonceKey ?? (validBefore === null ? BigInt(randomKey()) >> 8n : maxUint256),
     nonce: faults.nonce ?? 0,
+    ...(faults.validAfter === undefined ? {} : { validAfter: faults.validAfter }),
     ...(validBefore === null ? {} : { validBefore }),
     ...(faults.feePayer ? { feePayer: true as const } : {}),
   } as const

@@ -65,13 +65,17 @@ export function compileResponse(declared: DeclaredRoute['response']): Response {
   }
 }
 
-/** A valid body: the example of the catalog, otherwise one made of required members and members with examples. */
+/**
+ * A valid body: the example of the catalog, otherwise one made of required members and members with examples. Members of a
+ * form are texts, also its lists.
+ */
 export function bodyExample(body: Body | undefined, parameters: readonly Parameter[]): Json | undefined {
   if (body?.form !== 'properties') return body?.example
   return Object.fromEntries(
     parameters.flatMap((parameter): [string, Json][] => {
-      const { in: place, example } = parameter
-      return place !== 'body' || example === undefined ? [] : [[parameter.name, valueOf(parameter, example)]]
+      const { name, in: place, example } = parameter
+      if (place !== 'body' || example === undefined) return []
+      return [[name, body.kind === 'form' ? example : valueOf(parameter, example)]]
     }),
   )
 }

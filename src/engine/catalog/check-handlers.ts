@@ -11,7 +11,7 @@ import {
 import { didYouMean, error, type Issue, type Position, suggest, warning } from './issue.ts'
 import { isPassable } from './parameter.ts'
 import type { Path } from './source.ts'
-import { misfit } from './validator.ts'
+import { misfit } from './check-parameters.ts'
 
 /** Checks that every route has a handler, and that every endpoint provides the handler's arguments. */
 export function* checkHandlers(context: CheckContext): Generator<Issue> {

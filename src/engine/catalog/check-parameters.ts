@@ -1,15 +1,17 @@
-import { Ajv2020 } from 'ajv/dist/2020.js'
-import type { JsonObject } from '../json.ts'
+import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
+import type { Json, JsonObject } from '../json.ts'
 import { once } from '../runtime.ts'
 import { type Parameter, type Scalar, templatesOf } from './catalog.ts'
 import { type CheckContext, routesOf, samplePath } from './check-context.ts'
 import { quoteIt } from './check-shape.ts'
+import { isOptionalText, validationSchema } from './input-schema.ts'
 import { didYouMean, error, type Issue, wordIn } from './issue.ts'
 import { compileParameter, isOfType } from './parameter.ts'
 import { parameters } from './schema-route.ts'
 import type { DeclaredParameter, DeclaredParameters } from './schema.ts'
 import type { Path, SourceDocument } from './source.ts'
-import { misfit } from './validator.ts'
+import { ruleOf } from './validation-error.ts'
+import { schemaValidator, valueOf } from './validator.ts'
 
 /** Checks each parameter by itself: its constraints fit its type, and its default and example fit its constraints. */
 export function* checkParameters({ declared, document }: CheckContext): Generator<Issue> {
@@ -234,4 +236,26 @@ export function patternError(pattern: string): string | undefined {
   } catch (cause) {
     return cause instanceof Error ? cause.message.split(': ').at(-1)?.toLowerCase() : String(cause)
   }
+}
+
+/** Compiled schemas of single parameters, shared because most parameters of a catalog are equal. */
+const misfits = new Map<string, (value: Json) => readonly ErrorObject[]>()
+const MOST_MISFITS = 2_000
+
+/**
+ * Says why a default, example or fixed argument does not fit its parameter, as a sentence without subject; undefined
+ * when it does.
+ *
+ * @example
+ * misfit(days, 101) // 'must be at most 100'
+ */
+export function misfit(parameter: Parameter, written: Scalar): string | undefined {
+  if (written === '' && isOptionalText(parameter)) return undefined
+  const schema = validationSchema(parameter)
+  const key = JSON.stringify(schema)
+  const validate = misfits.get(key) ?? schemaValidator(() => schema)
+  if (misfits.size >= MOST_MISFITS) misfits.clear()
+  misfits.set(key, validate)
+  const [error] = validate(valueOf(parameter, written))
+  return error === undefined ? undefined : ruleOf(parameter, written, error)
 }

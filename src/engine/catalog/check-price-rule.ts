@@ -159,10 +159,7 @@ function* checkRate(
   } else if (bounds.range.most === undefined && max === undefined) {
     const message = `${name} has no limit, and with it the price has none: give the rule a max`
     yield error('price_unbounded', position, message)
-  } else if (inputs.body !== undefined && isOfBody(name, inputs) && inputs.body.maxSize > UNPAID_BYTES) {
-    const message = `what is larger than ${UNPAID_BYTES / 1_000_000} MB is not read before the payment, and its price is not known: lower max_size`
-    yield error('price_body_unread', position, message)
-  }
+  } else yield* checkRead(position, name, inputs)
 }
 
 function* checkChoice(
@@ -188,10 +185,19 @@ function* checkChoice(
     yield error('price_parameter_unfit', position, message)
     return
   }
+  yield* checkRead(position, name, inputs)
   for (const value of Object.keys(by?.[name] ?? {}).filter((each) => !values.includes(each))) {
     const message = `${name} is never ${value}${didYouMean(value, values)}; it is one of ${values.join(', ')}`
     yield error('price_value_unknown', document.atKey([...at, 'by', name, value]), message)
   }
+}
+
+/** A body that decides the price is read before the payment. */
+function* checkRead(position: Position, name: string, inputs: RuleInputs): Generator<Issue> {
+  const { body } = inputs
+  if (body === undefined || !isOfBody(name, inputs) || body.maxSize <= UNPAID_BYTES) return
+  const message = `what is larger than ${UNPAID_BYTES / 1_000_000} MB is not read before the payment, and its price is not known: lower max_size`
+  yield error('price_body_unread', position, message)
 }
 
 function unknownParameter(position: Position, name: string, { parameters, body }: RuleInputs): Issue {

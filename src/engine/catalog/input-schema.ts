@@ -60,7 +60,8 @@ export function embedSchema(schema: JsonObject, pointer: string): JsonObject {
   )
 }
 
-function inputOf(parameter: Parameter): JsonObject {
+/** JSON Schema of one parameter as a JSON value, where a list is an array. */
+export function inputOf(parameter: Parameter): JsonObject {
   const { type, list, description, default: otherwise, values, format } = parameter
   if (list === undefined && type !== 'object') {
     const { default: value, ...schema } = parameterSchema(parameter)
@@ -73,7 +74,7 @@ function inputOf(parameter: Parameter): JsonObject {
   }
   if (list === undefined) return compact({ type, description, ...shown })
   const { items, minItems, maxItems, minimum, maximum } = list
-  const pattern = format === 'country' ? COUNTRY : undefined
+  const pattern = format === 'country' ? COUNTRY : LIST_ITEM
   const item = items === 'integer' ? { minimum, maximum } : { minLength: 1, pattern }
   return compact({
     type: 'array',
@@ -106,6 +107,13 @@ export function parameterSchema(parameter: Parameter): JsonObject {
 }
 
 const COUNTRY = '^[A-Z]{2}$'
+
+/** What separates the items of a list that is written as one text, for a class of characters. */
+export const SEPARATORS = ',;|\\s'
+export const NO_SEPARATORS = 'without commas, semicolons, vertical bars or white space'
+
+/** An item never contains a separator: an upstream that receives the list as one text would read several items. */
+const LIST_ITEM = `^[^${SEPARATORS}]+$`
 
 /**
  * The input schema plus two rules that it does not publish: the total length of a list, and existing days for a date

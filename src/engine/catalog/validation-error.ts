@@ -1,6 +1,7 @@
 import type { ErrorObject } from 'ajv/dist/2020.js'
 import type { Json, JsonObject } from '../json.ts'
 import type { List, Parameter, Scalar } from './catalog.ts'
+import { NO_SEPARATORS } from './input-schema.ts'
 
 /** One item of the 422 body, in the format of `HTTPValidationError`. */
 export interface ValidationError {
@@ -95,6 +96,7 @@ function say(parameter: Parameter, error: ErrorObject, typed: boolean): Said {
       return bound('enum', quoted(parameter.enum ?? []), { expected: quoted(parameter.enum ?? []) })
     case 'pattern': {
       if (format === 'country') return valueError(`${name} must be an ISO 3166-1 alpha-2 code`)
+      if (list !== undefined) return valueError(`each item of ${name} must be a value ${NO_SEPARATORS}`)
       const pattern = String(params['pattern'])
       return {
         type: 'string_pattern_mismatch',
@@ -150,6 +152,7 @@ function listRule({ format, maxLength }: Parameter, list: List, { keyword }: Err
   if (keyword === 'maxItems') return `must list at most ${count(list.maxItems, 'value')}`
   if (keyword === 'joinedLength') return `must have at most ${maxLength} characters`
   if (format === 'country') return 'must list ISO 3166-1 alpha-2 country codes'
+  if (keyword === 'pattern') return `must list values ${NO_SEPARATORS}`
   const { minimum, maximum } = list
   if (minimum !== undefined && maximum !== undefined)
     return `must list whole numbers from ${minimum} to ${maximum}`

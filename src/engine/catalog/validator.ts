@@ -3,9 +3,9 @@ import type { Argument, Arguments } from '../handler.ts'
 import { isJsonObject, parseJson, type Json, type JsonObject } from '../json.ts'
 import type { Binding, Body, Catalog, Operation, Parameter, Scalar } from './catalog.ts'
 import { didYouMean, suggest } from './issue.ts'
-import { inputSchema, isOptionalText, validationSchema } from './input-schema.ts'
+import { inputSchema, isOptionalText, SEPARATORS, validationSchema } from './input-schema.ts'
 import { compileBody, compileParameters } from './schema-compiler.ts'
-import { describe, describeBody, ruleOf, type Origin, type ValidationError } from './validation-error.ts'
+import { describe, describeBody, type Origin, type ValidationError } from './validation-error.ts'
 
 /** Raw parameters of one HTTP request: path templates decoded, the query unparsed. */
 export interface RawParameters {
@@ -113,6 +113,8 @@ function compileQueryValidator(inputs: Inputs, unknown: Catalog['unknownParamete
   return ({ path, query }, members) => {
     const search = new URLSearchParams(query)
     const given = inputs.parameters.flatMap(({ name, in: place }): [string, string][] => {
+      // A member of the body is read from the body only.
+      if (place === 'body') return []
       const text = place === 'path' ? path[name] : search.getAll(name).at(-1)
       return text === undefined ? [] : [[name, text]]
     })
@@ -292,11 +294,12 @@ function convert(argument: Parameter, value: Json | undefined): Json | undefined
   return normalize(argument, decode(argument, String(value)))
 }
 
+const SEPARATOR = new RegExp(`[${SEPARATORS}]+`)
 const INTEGER = /^[+-]?\d{1,15}(?:\.0+)?$/
 const NUMBER = /^[+-]?(?:\d{1,15}(?:\.\d{0,15})?|\.\d{1,15})(?:[eE][+-]?\d{1,2})?$/
 
 /** What decides how a value is read. */
-type Rules = Pick<Parameter, 'type' | 'list' | 'format' | 'aliases' | 'required' | 'default'>
+type Rules = Pick<Parameter, 'in' | 'type' | 'list' | 'format' | 'aliases' | 'required' | 'default'>
 
 /**
  * The value of a text in a path, a query or a default. A text that cannot be parsed stays as it is, and the
@@ -306,7 +309,7 @@ function decode(parameter: Rules, text: string): Json {
   const { type, list } = parameter
   if (list !== undefined) {
     if (text === '' && isOptionalText(parameter)) return text
-    const items = text.split(/[,;|\s]+/).filter((item) => item !== '')
+    const items = text.split(SEPARATOR).filter((item) => item !== '')
     return list.items === 'integer' ? items.map((item) => numberOf(item, INTEGER)) : items
   }
   switch (type) {
@@ -329,11 +332,15 @@ function numberOf(text: string, form: RegExp, otherwise = text): number | string
   return form.test(text) ? Number(text) : otherwise
 }
 
-/** One form for values with the same meaning: aliases, countries in any case, repeated items of a list. */
-function normalize({ format, list, aliases }: Rules, value: Json): Json {
+/**
+ * One form for values with the same meaning: aliases, countries in any case, repeated items of a list. An array of a body
+ * keeps its items, since the upstream gets the body as it was sent.
+ */
+function normalize({ in: place, format, list, aliases }: Rules, value: Json): Json {
   if (list !== undefined) {
     if (!Array.isArray(value)) return value
-    return [...new Set(format === 'country' ? value.map(normalizeCountry) : value)]
+    const items = format === 'country' ? value.map(normalizeCountry) : value
+    return place === 'body' ? items : [...new Set(items)]
   }
   if (typeof value !== 'string') return value
   if (format === 'country') return normalizeCountry(value)
@@ -368,35 +375,13 @@ function asArgument({ list }: Parameter, value: Json): Json | undefined {
   return value ?? undefined
 }
 
-/** Compiled schemas of single parameters, shared because most parameters of a catalog are equal. */
-const misfits = new Map<string, (value: Json) => readonly ErrorObject[]>()
-const MOST_MISFITS = 2_000
-
-/**
- * Says why a default, example or fixed argument does not fit its parameter, as a sentence without subject; undefined
- * when it does.
- *
- * @example
- * misfit(days, 101) // 'must be at most 100'
- */
-export function misfit(parameter: Parameter, written: Scalar): string | undefined {
-  if (written === '' && isOptionalText(parameter)) return undefined
-  const schema = validationSchema(parameter)
-  const key = JSON.stringify(schema)
-  const validate = misfits.get(key) ?? schemaValidator(() => schema)
-  if (misfits.size >= MOST_MISFITS) misfits.clear()
-  misfits.set(key, validate)
-  const [error] = validate(valueOf(parameter, written))
-  return error === undefined ? undefined : ruleOf(parameter, written, error)
-}
-
 function operationSchema(parameters: readonly Parameter[]): JsonObject {
   const properties = parameters.map((parameter) => [parameter.name, validationSchema(parameter)] as const)
   return { ...inputSchema(parameters), properties: Object.fromEntries(properties) }
 }
 
 /** Compiles a schema at its first value. Values of parameters get the schema’s defaults. */
-function schemaValidator(
+export function schemaValidator(
   schemaOf: () => JsonObject,
   compile = compileParameters,
 ): (value: Json) => readonly ErrorObject[] {

@@ -1,4 +1,5 @@
 import type { Catalog, Parameter, Route } from '../catalog/catalog.ts'
+import { NO_SEPARATORS } from '../catalog/input-schema.ts'
 import { formatShort, type Micros } from '../money.ts'
 import { findNetwork } from '../networks.ts'
 import type { Facts } from './registry.ts'
@@ -97,13 +98,17 @@ export function spellDuration(ms: number): string {
   return count === 1 ? `1 ${name}` : `${count} ${name}s`
 }
 
-/** Rules of lists and aliases that JSON Schema cannot express. */
-export function unspokenRules({ list, aliases }: Parameter): string[] {
+/** Rules of lists and aliases that JSON Schema cannot express. A list is one text, or in JSON an array. */
+export function unspokenRules({ list, aliases }: Parameter, form: 'text' | 'json'): string[] {
   const rules: string[] = []
   if (list !== undefined) {
     const { minItems, maxItems } = list
     const count = minItems === maxItems || minItems === 0 ? `up to ${maxItems}` : `${minItems} to ${maxItems}`
-    rules.push(`Comma-separated, ${count} ${list.items === 'integer' ? 'whole numbers' : 'values'}.`)
+    const counted = `${count} ${list.items === 'integer' ? 'whole numbers' : 'values'}`
+    const isOpen = form === 'json' && list.items === 'string'
+    rules.push(
+      `${form === 'text' ? 'Comma-separated' : 'Array'}, ${counted}${isOpen ? ` ${NO_SEPARATORS}` : ''}.`,
+    )
   }
   const spellings = Object.entries(aliases).map(([alias, value]) => `${alias} for ${value}`)
   if (spellings.length > 0) rules.push(`Also understood: ${spellings.join(', ')}.`)

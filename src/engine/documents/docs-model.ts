@@ -4,7 +4,7 @@ import { priceTable, spellRule } from '../catalog/price-text.ts'
 import { type ErrorCode, ERRORS } from '../errors.ts'
 import { curlOf, exampleAnswer } from './example.ts'
 import { chaptersOf, listedRoutes, previewsOf, priceTag } from './listing.ts'
-import { parameterRow } from './parameters.ts'
+import { parameterRows } from './parameters.ts'
 import { defineDocument, type Facts, placedDocuments } from './registry.ts'
 import { howToPayTools, payingClients, payingToolClient, serverManual, listedServers } from './servers.ts'
 import { readMarkdown, type TemplateContext, webAddress } from './template.ts'
@@ -88,7 +88,7 @@ export function manualRoute(
     useWhen: operation.useWhen === undefined ? '' : useWhen(operation.useWhen),
     description: operation.description === undefined ? '' : sentence(operation.description),
     unavailable: facts.available(operation) ? '' : 'Not available now: answers 503, which is not charged.',
-    parameters: route.parameters.map(parameterRow),
+    parameters: parameterRows(route),
     offerCommand: paid ? curlOf(facts.baseUrl, route, '-i') : '',
     command: paid ? '' : curlOf(facts.baseUrl, route),
     previews: preview === undefined ? [] : [manualPreview(facts, route, preview)],
@@ -126,7 +126,7 @@ function manualPreview({ baseUrl }: Facts, route: Route, preview: Route): Templa
         ? 'It takes no parameters.'
         : 'It takes these parameters:'
       : 'It takes the same parameters.',
-    parameters: own ? preview.parameters.map(parameterRow) : [],
+    parameters: own ? parameterRows(preview) : [],
   }
 }
 

@@ -3,7 +3,7 @@ import type { Price } from '../catalog/price.ts'
 import { priceMembers } from '../catalog/price-text.ts'
 import { compact, type JsonObject } from '../json.ts'
 import { byCategory, countKinds, listedRoutes, type ListedTool, listedTools } from './listing.ts'
-import { argumentLine, parameterLine } from './parameters.ts'
+import { argumentLine, formIn, parameterLine } from './parameters.ts'
 import { defineDocument, type Facts, placedDocuments, printJson } from './registry.ts'
 import { listedServers, serverPagePath } from './servers.ts'
 import { linkHeader } from './well-known.ts'
@@ -75,7 +75,10 @@ function entry(route: Route, facts: Facts): JsonObject {
     summary: route.summary,
     category: route.operation.category,
     parameters: Object.fromEntries(
-      route.parameters.map((parameter) => [parameter.name, parameterLine(parameter)]),
+      route.parameters.map((parameter) => [
+        parameter.name,
+        formIn(route, parameter) === 'json' ? argumentLine(parameter) : parameterLine(parameter),
+      ]),
     ),
     sample: route.sample,
     full: route.full,

@@ -7,7 +7,7 @@ import { answerSchema } from './answer-schema.ts'
 import { exampleAnswer } from './example.ts'
 import { listedRoutes, priceOf } from './listing.ts'
 import { openapiComponents, paymentInfo, receiptHeaders } from './openapi-components.ts'
-import { openapiParameter } from './parameters.ts'
+import { formSchema, openapiParameter } from './parameters.ts'
 import {
   addressOf,
   defineDocument,
@@ -125,7 +125,8 @@ function requestBody({ path, operation: { body, method }, parameters }: Route): 
   if (body === undefined) return undefined
   const place = ['paths', path, method.toLowerCase(), 'requestBody', 'content', body.mediaType, 'schema']
   const members = parameters.filter((each) => each.in === 'body')
-  const { $schema: _, ...properties } = inputSchema(members)
+  const { $schema: _, ...typed } = inputSchema(members)
+  const properties = body.kind === 'form' ? formSchema(members) : typed
   const schema = body.form === 'properties' ? properties : embedSchema(body.schema ?? {}, pointerOf(place))
   const example = bodyExample(body, members)
   return {

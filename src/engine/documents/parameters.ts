@@ -1,7 +1,7 @@
-import type { Parameter } from '../catalog/catalog.ts'
-import { parameterSchema } from '../catalog/input-schema.ts'
+import type { Parameter, Route } from '../catalog/catalog.ts'
+import { NO_SEPARATORS, parameterSchema } from '../catalog/input-schema.ts'
 import { toArgument } from '../catalog/validator.ts'
-import { compact, type JsonObject } from '../json.ts'
+import { compact, isJsonObject, type JsonObject } from '../json.ts'
 import type { TemplateContext } from './template.ts'
 import { sentence, unspokenRules } from './copy.ts'
 
@@ -27,10 +27,22 @@ function standing({ default: value }: Parameter): string {
   return value === undefined || value === '' ? 'optional' : `default ${JSON.stringify(value)}`
 }
 
-/** A row of the table of parameters. */
-export function parameterRow(parameter: Parameter): TemplateContext {
+/** Whether a parameter is a JSON value, or a text in a path, a query or a form. */
+export function formIn({ operation: { body } }: Route, { in: place }: Parameter): 'text' | 'json' {
+  return place === 'body' && body?.kind === 'json' ? 'json' : 'text'
+}
+
+/** The table of a route's parameters. */
+export function parameterRows(route: Route): TemplateContext[] {
+  return route.parameters.map((parameter) => parameterRow(parameter, formIn(route, parameter)))
+}
+
+function parameterRow(parameter: Parameter, form: 'text' | 'json'): TemplateContext {
   const { name, required, description, default: value, example } = parameter
-  const meaning = [...(description === undefined ? [] : [sentence(description)]), ...unspokenRules(parameter)]
+  const meaning = [
+    ...(description === undefined ? [] : [sentence(description)]),
+    ...unspokenRules(parameter, form),
+  ]
   return {
     name,
     type: typeOf(parameter),
@@ -77,15 +89,15 @@ function lengthOf({ minLength, maxLength, list, format }: Parameter): string | u
 /** A row of the table of a tool’s arguments, which are in neither path nor query; a list is an array. */
 export function argumentRow(parameter: Parameter): TemplateContext {
   const { list } = parameter
-  if (list === undefined) return parameterRow({ ...parameter, in: 'query' })
+  if (list === undefined) return parameterRow({ ...parameter, in: 'query' }, 'json')
   const { items, minItems, maxItems } = list
   const least =
     minItems > 1 && minItems < maxItems ? `${minItems} to ` : minItems === maxItems ? '' : 'up to '
   return {
-    ...parameterRow({ ...parameter, in: 'query', list: undefined }),
+    ...parameterRow({ ...parameter, in: 'query', list: undefined }, 'json'),
     type: `array of ${items}s`,
     default: asJson(parameter, parameter.default),
-    allowed: `${least}${maxItems} values`,
+    allowed: `${least}${maxItems} values${items === 'string' ? ` ${NO_SEPARATORS}` : ''}`,
     example: asJson(parameter, parameter.example),
   }
 }
@@ -110,7 +122,7 @@ export function openapiParameter(parameter: Parameter): JsonObject {
   const { description: _, ...schema } = parameterSchema(parameter)
   const words = [
     ...(parameter.description === undefined ? [] : [sentence(parameter.description)]),
-    ...unspokenRules(parameter),
+    ...unspokenRules(parameter, 'text'),
   ]
   return compact({
     name: parameter.name,
@@ -119,6 +131,21 @@ export function openapiParameter(parameter: Parameter): JsonObject {
     description: words.length === 0 ? undefined : words.join(' '),
     schema: parameter.default === '' ? admitEmpty(schema) : schema,
   })
+}
+
+/** JSON Schema of the members of a form, which are texts: a list is one text too. */
+export function formSchema(members: readonly Parameter[]): JsonObject {
+  const properties = members.map((member): [string, JsonObject] => {
+    const { schema, description } = openapiParameter(member)
+    return [member.name, compact({ ...(isJsonObject(schema) ? schema : {}), description })]
+  })
+  const required = members.flatMap((member) => (member.required ? [member.name] : []))
+  return {
+    type: 'object',
+    properties: Object.fromEntries(properties),
+    ...(required.length === 0 ? {} : { required }),
+    additionalProperties: false,
+  }
 }
 
 /** Allows the empty text as a default, which means "not given", although it breaks other rules. */

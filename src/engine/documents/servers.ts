@@ -190,7 +190,7 @@ export function payingClients({ protocols, baseUrl }: Facts): string[] {
 
 /** How to pay from a client that does not support payments. */
 export function desktopPayment(baseUrl: string): string {
-  return `Desktop clients and editors do not pay by themselves. "npx ratecard mcp ${baseUrl} --max-per-call 0.05 --max 5" is an MCP server for them that lists the same tools and pays within this budget.`
+  return `Desktop clients and editors do not pay by themselves. "npx ratecard-buyer mcp ${baseUrl} --max-per-call 0.05 --max 5" is an MCP server for them that lists the same tools and pays within this budget.`
 }
 
 /**

@@ -10,7 +10,7 @@ import {
 import type { Socket } from 'node:net'
 import type { RouterContext, RouterMiddleware } from '@koa/router'
 import Koa, { HttpError, type Context, type Middleware, type Next } from 'koa'
-import type { Observe } from '../access.ts'
+import { detailOf, type Observe } from '../access.ts'
 import { LARGEST_BYTES } from '../catalog/body.ts'
 import { Failure, type ErrorCode } from '../errors.ts'
 import { readingTime } from './body.ts'
@@ -148,14 +148,16 @@ function accessLog({ now, observe }: AccessLogSettings): Middleware {
   return async (ctx, next) => {
     const began = now()
     await next()
-    const { place = 'unknown', price, code, cached, logged }: Notes = ctx['state']
+    const { place = 'unknown', price, code, detail, cached, logged }: Notes = ctx['state']
     if (logged === true) return
     const { method, status, response } = ctx
+    const outcome = code ?? (status < 400 ? 'ok' : status < 500 ? 'request_malformed' : 'internal')
     observe({
       method,
       place,
       status,
-      outcome: code ?? (status < 400 ? 'ok' : status < 500 ? 'request_malformed' : 'internal'),
+      outcome,
+      detail: detailOf(status, outcome, detail),
       price,
       cached,
       ms: now() - began,

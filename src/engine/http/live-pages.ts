@@ -7,7 +7,7 @@ import { readAnswer } from '../ledger/answers.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { chargeStatus, isRefundDue, refundStateOf } from '../ledger/payment-lifecycle.ts'
-import { LedgerError } from '../errors.ts'
+import { LedgerError, LedgerLostError } from '../errors.ts'
 import { isRedeliverable } from '../purchase/redelivery.ts'
 import type { UsageStore, Days } from '../usage/usage.ts'
 import type { ListingReport } from '../protocols/x402/listing-reports.ts'
@@ -70,12 +70,16 @@ async function health({ ledger, now, report }: LiveSettings, { catalog }: Revisi
     await ledger.listExpiring('health', now())
   } catch (fault) {
     report(fault)
-    return problem('ledger_unavailable', LEDGER_AWAY, { charged: 'no', headers: { 'Retry-After': '2' } })
+    return fault instanceof LedgerLostError
+      ? problem('ledger_lost', LEDGER_LOST, { charged: 'no', headers: { 'Retry-After': '30' } })
+      : problem('ledger_unavailable', LEDGER_AWAY, { charged: 'no', headers: { 'Retry-After': '2' } })
   }
   return jsonReply({ status: 'ok', revision: catalog.revision })
 }
 
 const LEDGER_AWAY = 'the record of payments cannot be reached now'
+const LEDGER_LOST =
+  'the record of payments was emptied or replaced; the operator compares it with the chain and opens it again with "ratecard ledger reopen"'
 
 async function see(settings: LiveSettings): Promise<StatusSnapshot> {
   const { now, figures, networks, listings, refused } = settings
@@ -96,7 +100,7 @@ async function look({
     return { days: await usageStore.read(), ledger: 'reachable' }
   } catch (fault) {
     report(fault)
-    return { days: usageStore.own(), ledger: 'unreachable' }
+    return { days: usageStore.own(), ledger: fault instanceof LedgerLostError ? 'lost' : 'unreachable' }
   }
 }
 

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { Context, Middleware } from 'koa'
-import type { Observe } from '../access.ts'
+import { detailOf, type Observe } from '../access.ts'
 import type { Cache } from '../cache/cache.ts'
 import { serverCardPath } from '../documents/servers.ts'
 import { isJsonObject } from '../json.ts'
@@ -77,6 +77,7 @@ async function answerMessage(settings: McpSettings, ctx: Context, server: ToolSe
     discardBody(ctx.req, ctx.res)
     if (read === 'busy') {
       ctx.set('Retry-After', String(BUSY.retryAfter))
+      note(ctx, { code: BUSY.code, detail: BUSY.detail })
       return refuse(ctx, 503, -32000, `${BUSY.detail}: try again after Retry-After; nothing was charged`)
     }
     if (read === 'deep') return refuse(ctx, 400, -32600, `the message ${TOO_DEEP}`)
@@ -85,8 +86,9 @@ async function answerMessage(settings: McpSettings, ctx: Context, server: ToolSe
       ? refuse(ctx, 413, -32000, `the message is larger than the ${limit} bytes this server takes`)
       : refuse(ctx, 408, -32000, 'the message did not arrive in time')
   }
-  const body = read === undefined ? undefined : parseMessage(read)
-  if (read !== undefined && body === undefined) return refuse(ctx, 400, -32700, 'the body is not JSON')
+  const parsed = read === undefined ? undefined : parseMessage(read)
+  if (parsed?.kind === 'fault') return refuse(ctx, 400, -32700, `the body ${parsed.sentence}`)
+  const body = parsed?.message
   const deps = { ...settings, purchases, cache }
   const answer: AnswerCall = async (call) => {
     const tool = server.tools.get(call.name)
@@ -104,12 +106,13 @@ async function answerMessage(settings: McpSettings, ctx: Context, server: ToolSe
         gone: disconnectSignal(ctx.res),
       }),
     )
-    const { status, code = status === 402 ? 'payment_required' : 'internal' } = answered.reply
+    const { status, code = status === 402 ? 'payment_required' : 'internal', detail } = answered.reply
     settings.observe?.({
       method: 'POST',
       place: `tool ${call.name}`,
       status,
       outcome: status < 400 ? 'ok' : code,
+      detail: detailOf(status, code, detail),
       price: answered.price ?? fixedPrice(tool.served),
       cached: undefined,
       ms: settings.now() - began,

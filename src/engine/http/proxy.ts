@@ -1,6 +1,6 @@
 import { isJsonMedia } from '../catalog/body.ts'
 import { Failure } from '../errors.ts'
-import type { StreamAnswer, UntypedHandler, VerbatimAnswer } from '../handler.ts'
+import type { StreamAnswer, UntypedCheck, UntypedHandler, VerbatimAnswer } from '../handler.ts'
 import { parseJson, type Json, type JsonObject } from '../json.ts'
 import { readMediaType, type MediaType } from './body.ts'
 import {
@@ -57,6 +57,13 @@ export function createProxy(operation: Proxied, settings: ProxySettings): Untype
       request = redirected(request, target, response.status)
     }
     throw misconfigured('sends its callers in a circle')
+  }
+}
+
+/** Rejects arguments with which no request can be made, before they are paid for. */
+export function createProxyCheck(operation: Proxied): UntypedCheck {
+  return async (args) => {
+    buildRequest(operation, args)
   }
 }
 

@@ -1,10 +1,12 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 import type { Context } from 'koa'
 import type { ValidationError } from '../catalog/validation-error.ts'
 import {
   ERRORS,
+  loggedDetail,
   NOT_CHARGED,
   type ChargeMembers,
   type Charged,
@@ -22,6 +24,7 @@ export interface Notes {
   readonly place?: string
   readonly price?: Micros | undefined
   readonly code?: ErrorCode | undefined
+  readonly detail?: string | undefined
   readonly cached?: boolean | undefined
   /** The calls inside the request have lines of their own. */
   readonly logged?: boolean
@@ -42,12 +45,17 @@ export interface Reply {
   readonly vary?: string
   /** Why it is no answer. */
   readonly code?: ErrorCode
+  /** The same in a sentence, for the log. */
+  readonly detail?: string
   /** Whether the answer came from the cache, where it says so. */
   readonly cached?: boolean
 }
 
-export function respond(ctx: Context, { status, headers, body, stream, vary, code, cached }: Reply): void {
-  note(ctx, { code, cached })
+export function respond(
+  ctx: Context,
+  { status, headers, body, stream, vary, code, detail, cached }: Reply,
+): void {
+  note(ctx, { code, detail, cached })
   ctx.status = status
   ctx.set(headers)
   if (vary !== undefined) {
@@ -78,6 +86,7 @@ export function problem(code: ErrorCode, detail: string, options: ProblemOptions
     headers: { 'Content-Type': PROBLEM_TYPE, 'Cache-Control': 'no-store', ...options.headers },
     body: JSON.stringify(body),
     code,
+    detail,
   }
 }
 
@@ -86,7 +95,8 @@ export function failed(failure: Failure, { charged, ...refund }: ChargeMembers =
   const { code, detail, extra, retryAfter } = failure
   const headers =
     retryAfter === undefined ? {} : { 'Retry-After': String(Math.max(1, Math.ceil(retryAfter))) }
-  return problem(code, detail, { charged, extra: { ...extra, ...refund }, headers })
+  const reply = problem(code, detail, { charged, extra: { ...extra, ...refund }, headers })
+  return { ...reply, detail: loggedDetail(failure) }
 }
 
 /** 422 in the shape of the specification's HTTPValidationError. */
@@ -259,6 +269,8 @@ export class Deliveries {
     if (!trustProxy) {
       // A connection that was closed normally after the last byte has delivered the answer: `curl` does that.
       tasks.later(DELIVERED_MS, async () => {
+        // A process that was busy or suspended meanwhile runs its timers before it reads what its connections have brought.
+        await setImmediate()
         if (socket.errored !== null) return
         const entries = this.#take(response).filter((entry) => !this.#received.has(entry))
         await Promise.all(entries.map((entry) => this.#mark(markReceived, entry)))

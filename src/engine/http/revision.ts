@@ -31,7 +31,7 @@ import {
 } from '../purchase/execution.ts'
 import { compilePaymentRequired, type PaymentRequired, Preflights } from './payment-required.ts'
 import { operationPages, type Page, pageOf, type Pages, renderPages } from './pages.ts'
-import { createProxy, type ProxySettings } from './proxy.ts'
+import { createProxy, createProxyCheck, type ProxySettings } from './proxy.ts'
 
 /** Everything derived from one catalog: a request uses the revision it started with. */
 export interface Revision {
@@ -175,8 +175,10 @@ type Made = Pick<ServedOperation, 'handler' | 'preview' | 'check' | 'store'>
 function handlerOf(operation: Operation, { handlers, proxy }: OperationSettings): Made {
   const plain = { preview: undefined, check: undefined, store: undefined }
   const { upstream } = operation
-  if (operation.handler === PROXY && upstream !== undefined)
-    return { handler: createProxy({ ...operation, upstream }, proxy), ...plain }
+  if (operation.handler === PROXY && upstream !== undefined) {
+    const proxied = { ...operation, upstream }
+    return { ...plain, handler: createProxy(proxied, proxy), check: createProxyCheck(proxied) }
+  }
   const found = Object.hasOwn(handlers, operation.handler) ? handlers[operation.handler] : undefined
   if (found === undefined) return { handler: unwritten, ...plain }
   if (typeof found === 'function') return { handler: found, ...plain }

@@ -6,7 +6,8 @@ import type { HandlerMap } from '../handler.ts'
 import { sweepAnswers } from '../ledger/clean-up.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import { OFFERING_MS, RecentOffers } from '../purchase/recent-offers.ts'
-import { recheckSettled, recover } from '../purchase/recovery.ts'
+import { followBlocks } from '../purchase/finality.ts'
+import { recover } from '../purchase/recovery.ts'
 import type { PurchaseDeps, Store } from '../purchase/request.ts'
 import { UsageStore, meterLedger, type OnPaymentChange } from '../usage/usage.ts'
 import { BodyReader } from './body.ts'
@@ -106,7 +107,9 @@ export async function createService(settings: ServiceSettings, render: Renderer)
   const recovery = { ...desk, protocols, storeOf: (id: string) => storeOf(current(), id), report }
   tasks.every(OFFERING_MS / 2, () => offer().catch(report))
   tasks.every(RECOVERY_MS, () => recover(recovery).catch(report))
-  void tasks.add(recheckSettled(recovery).catch(report))
+  const follow = (which: 'due' | 'all'): Promise<void> => followBlocks(recovery, which).catch(report)
+  tasks.every(RECOVERY_MS, () => follow('due'))
+  void tasks.add(follow('all'))
   const sweep = (): Promise<unknown> => sweepAnswers(ledger, now()).catch(report)
   void tasks.add(sweep())
   tasks.every(SWEEPING_MS, sweep)

@@ -36,7 +36,7 @@ export interface StatusSnapshot {
   readonly now: number
   readonly days: Days
   /** Whether payments can be recorded. */
-  readonly ledger: 'reachable' | 'unreachable'
+  readonly ledger: 'reachable' | 'unreachable' | 'lost'
   readonly sources: ReadonlyMap<string, SourceFigures>
   readonly networks: readonly NetworkHealth[]
   readonly listings: readonly ListingReport[]
@@ -134,6 +134,7 @@ function verdict(
   const paid = routes.filter(({ kind }) => kind === 'paid')
   const down = [
     ledger === 'unreachable' && 'The record of payments cannot be reached.',
+    ledger === 'lost' && 'The record of payments has lost data.',
     paid.length > 0 && served.every(({ challenges }) => challenges.size === 0) && 'No way to pay is offered.',
     paid.length > 0 &&
       paid.every(({ availability }) => availability !== 'available') &&

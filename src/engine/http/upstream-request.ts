@@ -31,11 +31,14 @@ export function buildRequest(operation: Proxied, args: Arguments): UpstreamReque
   for (const [name, template] of Object.entries(upstream.headers)) {
     const [parameter = ''] = upstreamParameters(template)
     if (template === `{${parameter}}` && args[parameter] === undefined) continue
+    const value = fill(template, args)
     try {
-      headers.set(name, fill(template, args))
+      headers.set(name, value)
     } catch {
       throw new InvalidParameter(parameter, 'has characters that no header can carry')
     }
+    if (headers.get(name) !== value)
+      throw new InvalidParameter(parameter, 'begins or ends with white space, which no header can carry')
   }
   const body = bodyOf(operation, args)
   if (body !== undefined && operation.body !== undefined)

@@ -44,14 +44,14 @@ export async function cleanUp({ ledger, now }: Pick<LeaseContext, 'ledger' | 'no
 }
 
 /** Commits all changes at once, or if another process holds one of the records, those that are possible. */
-async function commitEach(ledger: Ledger, changes: readonly Change[]): Promise<readonly Change[]> {
+export async function commitEach(ledger: Ledger, changes: readonly Change[]): Promise<readonly Change[]> {
   if (changes.length === 0 || (await ledger.commit(changes))) return changes
   const made = await Promise.all(changes.map((change) => ledger.commit([change])))
   return changes.filter((_, place) => made[place])
 }
 
 /** What remains of a record; undefined: nothing. */
-function cleaned(entry: PaymentRecord, now: number): PaymentRecord | undefined {
+export function cleaned(entry: PaymentRecord, now: number): PaymentRecord | undefined {
   if (entry.receipt === undefined && entry.state !== 'settled' && entry.state !== 'sent') return undefined
   const { settledAt = 0, redeliver } = entry
   const { dispatch, ...open } = now < settledAt + redeliver ? entry : closed(entry)
@@ -130,8 +130,9 @@ async function* entriesBefore(ledger: Ledger, before: number): AsyncGenerator<Pa
 
 /** A record also prevents its payment from being accepted again, so it stays until the payment has expired. */
 function isPrunable(entry: PaymentRecord, now: number): boolean {
-  const { receipt, due, validBefore, settledAt = 0, redeliver } = entry
-  const isFinished = receipt !== undefined && due === undefined && !isOwed(entry) && !isRefundDue(entry, now)
+  const { receipt, undone, due, validBefore, settledAt = 0, redeliver } = entry
+  const isCharged = receipt !== undefined && !isOwed(entry) && !isRefundDue(entry, now)
+  const isFinished = due === undefined && (isCharged || (receipt === undefined && undone !== undefined))
   return isFinished && validBefore < now && settledAt + redeliver < now
 }
 

@@ -9,7 +9,15 @@ import type {
   StoredAnswer,
 } from './payment-record.ts'
 import type { Change, Lease, LeaseState, Ledger } from './ledger.ts'
-import { newRecord, closed, isLeased, LEASE_MS, nextCheckAt, casToken } from './payment-lifecycle.ts'
+import {
+  newRecord,
+  closed,
+  firstLook,
+  isLeased,
+  LEASE_MS,
+  nextCheckAt,
+  casToken,
+} from './payment-lifecycle.ts'
 
 /** Another process has taken over the payment: all further changes by this one are void. */
 export class LeaseLostError extends Error {
@@ -155,10 +163,27 @@ export class PaymentLease {
     return this.#withoutAnswer((entry) => ({ ...closed(entry), owner: entry.owner }), 0)
   }
 
-  /** The money has moved. What was sent is kept until the payment expires, in case of a reorganization. */
+  /** The money has moved. What was sent is kept until its block is final, in case of a reorganisation. */
   settle(receipt: Receipt): Promise<PaymentRecord> {
     const settledAt = this.#now()
-    return this.#write((entry) => ({ ...entry, state: 'settled', receipt, settledAt }), LEASE_MS)
+    const settled = { receipt, settledAt, ...firstLook(receipt, settledAt) }
+    return this.#write(
+      ({ undone, ...entry }) => ({ ...entry, state: undone?.state ?? 'settled', ...settled }),
+      LEASE_MS,
+    )
+  }
+
+  /** Another block contains the transaction, or another transaction the payment. */
+  move(receipt: Receipt): Promise<PaymentRecord> {
+    return this.#change({ receipt, ...firstLook(receipt, this.#now()) })
+  }
+
+  /** No block contains the payment any more: whether it is charged is unknown again. */
+  undo(): Promise<PaymentRecord> {
+    return this.#write(({ receipt, lookAt: _lookAt, settledAt: _settledAt, ...entry }) => {
+      const undone = { state: entry.state, transaction: receipt?.transaction ?? '' }
+      return { ...entry, state: 'unknown', undone }
+    }, LEASE_MS)
   }
 
   /** Records a refund: the payment is no longer answered. */

@@ -16,8 +16,9 @@ export interface Ledger {
   /** The clock of all leases, the same for all processes: milliseconds since the epoch. */
   readonly now: () => number
   /**
-   * Rejects with `LedgerError` when the store is there and must not be trusted with new payments: somebody has deleted
-   * its files or changed its settings. `insert`, `remember` and `recall` reject then, too; what is under way goes on.
+   * Rejects with `LedgerError` when the store is there and must not be trusted with new payments: somebody has changed its
+   * settings, or, with `LedgerLostError`, it was emptied or replaced. `insert`, `addExpiring` and `listExpiring` reject
+   * then, too. Once an operator has reopened a lost store, every process goes on with it.
    */
   check(): Promise<void>
   get(key: string): Promise<PaymentRecord | undefined>
@@ -55,6 +56,11 @@ export interface Ledger {
   lease(name: string, owner: string, now: number, until: number): Promise<Lease | undefined>
   /** Releases the lease and stores `left` for the next holder; without effect once another process holds it. */
   release(lease: Lease, left: LeaseState | undefined): Promise<void>
+  /**
+   * Declares the store to be good as it is now: processes that have found it lost go on with it. For operators, after
+   * they have compared it with the chain.
+   */
+  reopen(): Promise<void>
   /** May be called repeatedly; no other call may follow it. */
   close(): Promise<void>
 }

@@ -1,4 +1,5 @@
 /** Reads all of the store in the directory that is its argument, and sends what is wrong with it. */
+import { messageOf } from '../errors.ts'
 import { openDirectory } from './lmdb.ts'
 import { decodeRecord, FORMAT } from './payment-lifecycle.ts'
 
@@ -21,6 +22,6 @@ try {
     if (found !== expected) throw new Error(`${name} has ${found} of ${String(expected)} entries`)
   }
 } catch (fault) {
-  process.send?.(fault instanceof Error ? fault.message : String(fault))
+  process.send?.(messageOf(fault))
 }
 await close()

@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync, statSync, truncateSync } from 'node:fs'
-import { LedgerError } from '../errors.ts'
+import { LedgerError, messageOf } from '../errors.ts'
 
 /** Number near the beginning of every LMDB file. */
 const MAGIC = 0xbeefc0de
@@ -44,6 +44,12 @@ export function checkFile(file: string): void {
 function cutOff(size: number, needed?: bigint): string {
   const whole = needed === undefined ? '' : ` of ${needed}`
   return `data.mdb is cut off (${size}${whole} bytes): ${RESTORE}`
+}
+
+export function unusable(directory: string, fault: unknown): LedgerError {
+  const reason = messageOf(fault)
+  if (/^MDB_(CORRUPTED|PAGE_NOTFOUND|INVALID)/.test(reason)) return damaged(directory, reason)
+  return new LedgerError(`the ledger directory ${directory} cannot be used: ${reason}`, { cause: fault })
 }
 
 export function damaged(directory: string, reason: string): LedgerError {

@@ -1,12 +1,13 @@
 import { hash } from 'node:crypto'
 import { join } from 'node:path'
-import { mkdirSync, realpathSync, statSync } from 'node:fs'
+import { mkdirSync, realpathSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type RootDatabase, open } from 'lmdb'
 import { openAnswerFiles, openLmdbAnswers } from './answers.ts'
 import type { PaymentRecord } from './payment-record.ts'
 import type { Change, Ledger, Lease, LeaseState } from './ledger.ts'
-import { checkFile, damaged } from './lmdb-file.ts'
+import { followReopening, inodeOf, isReopened, markReopened, ReopenedError } from './lmdb-reopening.ts'
+import { checkFile, unusable } from './lmdb-file.ts'
 import {
   paymentId,
   paymentOrderOf,
@@ -21,7 +22,7 @@ import {
   refuseFormat,
   type Queue,
 } from './payment-lifecycle.ts'
-import { LedgerError } from '../errors.ts'
+import { LedgerError, LedgerLostError, messageOf } from '../errors.ts'
 
 interface Held {
   readonly owner: string
@@ -39,6 +40,10 @@ interface Held {
  * Throws `LedgerError` when the directory cannot be used or holds a store of another format.
  */
 export async function openLmdbLedger(directory: string): Promise<Ledger> {
+  return followReopening(await openFiles(directory), () => openFiles(directory))
+}
+
+async function openFiles(directory: string): Promise<Ledger> {
   const opening = openDirectory(directory)
   try {
     return openLedger(directory, await openStore(directory, opening))
@@ -48,7 +53,7 @@ export async function openLmdbLedger(directory: string): Promise<Ledger> {
   }
 }
 
-function openLedger(directory: string, { root, check, checkFormat, close }: Store): Ledger {
+function openLedger(directory: string, { root, check, reopen, checkFormat, close }: Store): Ledger {
   // By public id, which is short and plain, unlike the key.
   const payments = root.openDB<string, string>({ name: 'payments', encoding: 'string' })
   // Separate from the records: pages that once held a long value stay half empty after its deletion.
@@ -165,6 +170,7 @@ function openLedger(directory: string, { root, check, checkFormat, close }: Stor
         if (leases.get(name)?.fence === fence)
           void leases.put(name, { owner: '', until: 0, length: 0, fence, left })
       }),
+    reopen,
     close,
   }
 }
@@ -278,28 +284,31 @@ interface Opening {
 }
 
 interface Store extends Omit<Opening, 'file'> {
-  /** Throws `LedgerError` when the files are not the opened ones any more. */
+  /** Throws `LedgerLostError` when the files are not the opened ones any more. */
   readonly check: () => void
+  readonly reopen: () => Promise<void>
   /** Throws `LedgerError` when a newer version has changed the format. */
   readonly checkFormat: () => void
 }
 
-/** LMDB's lock belongs to the process: opening a store twice would make the main thread wait for itself. */
+/** LMDB's lock belongs to the process: opening files twice would make the main thread wait for itself. */
 const opened = new Set<string>()
 
 /** Throws `LedgerError` when the directory is unusable, or has a store of another format, which stays unchanged. */
 async function openStore(directory: string, { root, file, close }: Opening): Promise<Store> {
-  const { ino } = statSync(file)
+  const own = inodeOf(file)
+  const openedAt = Date.now()
   const meta = root.openDB<unknown, string>({ name: 'meta', encoding: 'json' })
   const checkFormat = (): void => {
     const found = meta.get('format')
     if (found !== FORMAT) throw new LedgerError(refuseFormat(`the ledger in ${directory}`, found))
   }
   const check = (): void => {
-    if (statSync(file, { throwIfNoEntry: false })?.ino !== ino)
-      throw new LedgerError(
-        `the ledger files in ${directory} were deleted or replaced while this process uses them: no new payment is taken; stop the process, put the files back and start it again`,
-      )
+    if (inodeOf(file) === own) return
+    const store = `the ledger in ${directory}`
+    throw isReopened(file, openedAt)
+      ? new ReopenedError(store)
+      : new LedgerLostError(store, 'has lost its files: they were deleted or replaced')
   }
   if (meta.get('format') === undefined)
     await commit(root, () => {
@@ -307,29 +316,24 @@ async function openStore(directory: string, { root, file, close }: Opening): Pro
       if (meta.get('format') === undefined) void meta.put('format', FORMAT)
     })
   checkFormat()
-  return { root, check, checkFormat, close }
+  return { root, check, reopen: () => markReopened(file, Date.now()), checkFormat, close }
 }
 
 export function openDirectory(directory: string): Opening {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 })
     const path = realpathSync(directory)
-    if (opened.has(path)) throw new Error('it is open in this process already')
     const file = join(path, 'data.mdb')
+    if (opened.has(inodeOf(file))) throw new Error('it is open in this process already')
     checkFile(file)
     const root = openCurrent(path)
-    opened.add(path)
+    const inode = inodeOf(file)
+    opened.add(inode)
     let closed: Promise<void> | undefined
-    return { root, file, close: () => (closed ??= root.close().finally(() => opened.delete(path))) }
+    return { root, file, close: () => (closed ??= root.close().finally(() => opened.delete(inode))) }
   } catch (fault) {
     throw unusable(directory, fault)
   }
-}
-
-function unusable(directory: string, fault: unknown): LedgerError {
-  const reason = messageOf(fault)
-  if (/^MDB_(CORRUPTED|PAGE_NOTFOUND|INVALID)/.test(reason)) return damaged(directory, reason)
-  return new LedgerError(`the ledger directory ${directory} cannot be used: ${reason}`, { cause: fault })
 }
 
 /**
@@ -365,9 +369,8 @@ function isBehind(root: RootDatabase): boolean {
 /** From the file: `getStats` of the library returns it too, but walks the list of free pages. */
 function lastOf(root: RootDatabase): number {
   if (!('env' in root) || typeof root.env !== 'object' || root.env === null) throw new Error(UNTOLD)
-  const { env } = root
-  if (!('info' in env) || typeof env.info !== 'function') throw new Error(UNTOLD)
-  const info: unknown = env.info()
+  if (!('info' in root.env) || typeof root.env.info !== 'function') throw new Error(UNTOLD)
+  const info: unknown = root.env.info()
   if (typeof info !== 'object' || info === null || !('lastTxnId' in info)) throw new Error(UNTOLD)
   const { lastTxnId } = info
   if (typeof lastTxnId !== 'number') throw new Error(UNTOLD)
@@ -404,8 +407,4 @@ async function commit<T>(root: RootDatabase, work: () => T): Promise<T> {
 async function reasonOf(fault: unknown): Promise<string> {
   if (!(fault instanceof Error && 'commitError' in fault)) return messageOf(fault)
   return Promise.resolve(fault.commitError).then(messageOf, messageOf)
-}
-
-function messageOf(fault: unknown): string {
-  return fault instanceof Error ? fault.message : String(fault)
 }

@@ -12,10 +12,12 @@ import type {
 } from './payment-record.ts'
 
 /**
- * Who looks after a payment when its time has come: `money` where the chain or a handler has to be asked, `cleanup` where
- * something is only to be deleted, which is done in batches.
+ * Who looks after a payment when its time has come: `money` where the chain or a handler has to be asked, `blocks` where
+ * the block of a settled payment is not final yet, `cleanup` where something is only to be deleted. The last two are done
+ * for many payments together.
  */
-export type Queue = 'money' | 'cleanup'
+export type Queue = (typeof QUEUES)[number]
+export const QUEUES = ['money', 'blocks', 'cleanup'] as const
 
 /** A payment counts as unused only after a block beyond its expiry. */
 const AFTER_END_MS = 30_000
@@ -58,6 +60,8 @@ export function nextCheckAt(entry: Omit<PaymentRecord, 'due'>): number | undefin
     }
     case 'voided':
       if (pendingWrite !== undefined) return nextAttempt(entry)
+      // Answered and not charged any more: the operator has to see it.
+      if (entry.undone !== undefined) return undefined
       return Math.max(leaseUntil, payableUntil(entry) + AFTER_END_MS)
     case 'unknown':
       return updatedAt + backoff(entry)
@@ -76,13 +80,48 @@ function nextAttempt(entry: Pick<PaymentRecord, 'leaseUntil' | 'updatedAt' | 'at
 }
 
 function afterSettlement(entry: Omit<PaymentRecord, 'due'>): number | undefined {
-  const { answer, pendingWrite, leaseUntil, settledAt, redeliver } = entry
+  const { answer, pendingWrite, leaseUntil, settledAt, lookAt, redeliver } = entry
   if (pendingWrite !== undefined) return nextAttempt(entry)
+  if (lookAt !== undefined) return Math.max(leaseUntil, lookAt)
   const times: number[] = []
   if (answer !== undefined || redeliver > 0) times.push((settledAt ?? 0) + redeliver)
   if (paymentOrderOf(entry.dispatch) !== undefined) times.push(payableUntil(entry) + AFTER_END_MS)
   if (times.length > 0) return Math.max(leaseUntil, Math.min(...times))
   return isRefundDue(entry, Infinity) ? NEVER : undefined
+}
+
+/** First look at the block of a settled payment. Most reorganisations are shorter. */
+const FIRST_LOOK_MS = 15_000
+const LONGEST_LOOK_MS = 600_000
+/** A block that could not be looked at for so long counts as final. */
+const GIVEN_UP_MS = 86_400_000
+
+/** The members of a settled payment that say when its block is looked at: none when no node has shown the block. */
+export function firstLook({ block }: Receipt, now: number): Pick<PaymentRecord, 'lookAt'> {
+  return block === undefined ? {} : { lookAt: now + FIRST_LOOK_MS }
+}
+
+/**
+ * When to look again at a block that is not final, so that the last look comes soon after it is. `progress`: how far it
+ * is, 0 to 1; undefined when it could not be looked at. Resolves to undefined when nobody is to look again.
+ */
+export function nextLook(
+  { settledAt = 0 }: Pick<PaymentRecord, 'settledAt'>,
+  progress: number | undefined,
+  now: number,
+): number | undefined {
+  const age = now - settledAt
+  if (age >= GIVEN_UP_MS) return undefined
+  if (progress === undefined) return now + FIRST_LOOK_MS
+  const end = settledAt + (age / progress) * 1.1
+  return Math.round(Math.max(now + FIRST_LOOK_MS, Math.min(end, now + Math.min(2 * age, LONGEST_LOOK_MS))))
+}
+
+/** The record of a settled payment whose block is final. */
+export function finalized({ lookAt: _lookAt, receipt, ...entry }: PaymentRecord): PaymentRecord {
+  if (receipt === undefined) return entry
+  const { block: _block, ...rest } = receipt
+  return { ...entry, receipt: rest }
 }
 
 /** Keeps due refunds in the index, but never due: the year 2286. */
@@ -92,9 +131,11 @@ export function queueOf({
   state,
   receipt,
   pendingWrite,
+  lookAt,
   due,
-}: Pick<PaymentRecord, 'state' | 'receipt' | 'pendingWrite' | 'due'>): Queue {
+}: Pick<PaymentRecord, 'state' | 'receipt' | 'pendingWrite' | 'lookAt' | 'due'>): Queue {
   if (pendingWrite !== undefined || due === NEVER) return 'money'
+  if (lookAt !== undefined) return 'blocks'
   const over = state === 'reserved' || state === 'voided' || state === 'settled' || state === 'sent'
   return over || receipt !== undefined ? 'cleanup' : 'money'
 }
@@ -206,7 +247,7 @@ function nameOf(parts: readonly string[]): string {
 }
 
 /** Increased when the stored form of records changes: another format is refused, never misread. */
-export const FORMAT = 4
+export const FORMAT = 5
 
 /** For the operator: `store` names the store (`the ledger in …`), `found` is its format. */
 export function refuseFormat(store: string, found: unknown): string {
@@ -249,9 +290,11 @@ const FIELDS = [
   'buyerKey',
   'refund',
   'runs',
+  'lookAt',
+  'undone',
 ] as const satisfies readonly (keyof PaymentRecord)[]
 type Keys<T> = readonly (keyof T)[]
-const RECEIPT: Keys<Receipt> = ['transaction', 'network', 'payer', 'amount', 'gasCost']
+const RECEIPT: Keys<Receipt> = ['transaction', 'network', 'payer', 'amount', 'gasCost', 'block']
 const DISPATCH: Keys<OwnTransaction & Omit<FacilitatorRequest, 'kind'>> = [
   'kind',
   'hash',
@@ -263,7 +306,7 @@ const DISPATCH: Keys<OwnTransaction & Omit<FacilitatorRequest, 'kind'>> = [
   'members',
 ]
 const ANSWER: Keys<AnswerReference> = ['digest', 'size', 'attempt', 'kind', 'mediaType', 'headers']
-const REFUND = ['kind', 'hash', 'raw', 'nonce', 'reason'] as const
+const REFUND = ['kind', 'hash', 'raw', 'nonce', 'reason', 'sender', 'validBefore'] as const
 const JSON_ANSWER = { kind: 'json', mediaType: 'application/json' } as const
 
 /** A stored record: lists instead of objects, without derivable members. */
@@ -343,17 +386,18 @@ function keyStart(record: Pick<PaymentRecord, 'protocol' | 'network' | 'asset' |
   return `${protocol}:${network}:${asset}:${payer}:`.toLowerCase()
 }
 
-type Times = Pick<PaymentRecord, 'validBefore' | 'leaseUntil' | 'due' | 'settledAt' | 'updatedAt'>
+type Times = Pick<PaymentRecord, 'validBefore' | 'leaseUntil' | 'due' | 'settledAt' | 'lookAt' | 'updatedAt'>
 
 /** Times are stored as milliseconds after `createdAt`. */
 function shiftTimes(entry: Times, by: number): Times {
-  const { validBefore, leaseUntil, due, settledAt, updatedAt } = entry
+  const { validBefore, leaseUntil, due, settledAt, lookAt, updatedAt } = entry
   return {
     validBefore: validBefore + by,
     leaseUntil: leaseUntil + by,
     due: due === undefined ? undefined : due + by,
     updatedAt: updatedAt + by,
     ...(settledAt !== undefined && { settledAt: settledAt + by }),
+    ...(lookAt !== undefined && { lookAt: lookAt + by }),
   }
 }
 

@@ -8,6 +8,8 @@ import type { Json } from '../json.ts'
  *         └─────────┴────────────┴→ voided (usable again)
  *                                └→ unknown → settled | voided
  *
+ * A settled payment whose block is undone is `unknown` again (`undone`), until another block contains it or none can.
+ *
  * and for work that is paid for first (`flow: upfront`), where a settled payment without an answer is owed one:
  *
  *     reserved → settling → settled → fulfilled → sent
@@ -45,8 +47,8 @@ export interface AnswerReference {
 
 /**
  * What was sent, or is about to be, to move the money: kept before it is sent, so that no crash can forget it. What
- * works as a payment order (`raw`, `request`) is erased once the signed payment has expired: until then a
- * reorganisation may undo the settlement, and it is sent again.
+ * works as a payment order (`raw`, `request`) is erased once the signed payment has expired and its block is final: until
+ * then a reorganisation may undo the settlement, and it is sent again.
  */
 export type SettlementAttempt = OwnTransaction | PayerTransaction | FacilitatorRequest
 
@@ -77,6 +79,12 @@ export interface FacilitatorRequest {
   readonly request?: string
 }
 
+/** A block, by what a reorganisation changes. */
+export interface BlockReference {
+  readonly number: number
+  readonly hash: string
+}
+
 /** Proof that the money moved. */
 export interface Receipt {
   readonly transaction: string
@@ -86,15 +94,30 @@ export interface Receipt {
   readonly amount: string
   /** Wei that our signer paid for it; in a batch, its share. */
   readonly gasCost?: string
+  /** The block of the transaction, until it is final. Undefined too when no node of ours has shown it. */
+  readonly block?: BlockReference
 }
 
 /** A refund by `ratecard payments refund`. From then on the payment buys nothing. */
 export type Refund =
   /** Charged, and the handler fails at every run. */
   | { readonly kind: 'due'; readonly reason: ErrorCode }
-  /** Recorded before it is broadcast: after a crash the same bytes are sent again. */
-  | { readonly kind: 'sending'; readonly hash: string; readonly raw: string; readonly nonce: number }
-  | { readonly kind: 'sent'; readonly hash: string }
+  /** Recorded before it is broadcast: until it is known to be impossible, the same bytes are sent again and no others. */
+  | (RefundTransaction & { readonly kind: 'sending' })
+  /** A block contains it. Until it expires the same bytes are sent again if that block is undone. */
+  | (RefundTransaction & { readonly kind: 'sent' })
+
+/** The transaction of a refund; the chain shows only `hash` and `sender` of one that the ledger has forgotten. */
+interface RefundTransaction {
+  readonly hash: string
+  readonly raw?: string
+  /** The account that has signed it. */
+  readonly sender?: string
+  /** The sender’s account nonce. */
+  readonly nonce?: number
+  /** Milliseconds since the epoch; no block at or after it can carry the refund out. */
+  readonly validBefore?: number
+}
 
 /** What a payment buys, fixed when it is reserved. */
 export interface Purchase {
@@ -141,6 +164,10 @@ export interface PaymentRecord extends Purchase {
   readonly dispatch?: SettlementAttempt
   readonly receipt?: Receipt
   readonly settledAt?: number
+  /** When the block of the receipt is looked at again; undefined once it is final. */
+  readonly lookAt?: number
+  /** A reorganisation has undone the settlement. The state it had then, and the transaction. */
+  readonly undone?: { readonly state: State; readonly transaction: string }
   readonly refund?: Refund
   /** Whether the handler has prepared a write that waits for its commit or abort. */
   readonly pendingWrite?: true

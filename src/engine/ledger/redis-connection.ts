@@ -129,7 +129,15 @@ function comesBack(redis: Redis): Promise<void> {
 }
 
 /** Redis has refused a command: nothing has changed. */
-export class RedisRefusal extends LedgerError {}
+export class RedisRefusal extends LedgerError {
+  /** The word of Redis, or of a script. */
+  readonly word: string
+
+  constructor(message: string, word: string) {
+    super(message)
+    this.word = word
+  }
+}
 
 /**
  * Undefined when it was not Redis that refused. The library's errors hold the command with all it carries, credentials
@@ -142,12 +150,13 @@ export function refusalOf(fault: unknown, place: string): RedisRefusal | undefin
     /^[A-Z]+/.exec(fault.message)?.[0] ?? 'ERR',
     'it cannot do what was asked',
   ]
-  return new RedisRefusal(`the ledger in Redis at ${place} has refused: ${sentence} (${word})`)
+  return new RedisRefusal(`the ledger in Redis at ${place} has refused: ${sentence} (${word})`, word)
 }
 
 /** By the words of Redis anywhere in the message: errors of scripts begin with other ones. */
 const SENTENCES = {
-  FORMAT: 'a newer version has migrated it, or it was emptied; start the newer version, or this one again',
+  FORMAT: 'a newer version has migrated it; start the newer version',
+  IDENTITY: 'it is not the store that was opened',
   OOM: 'it has no memory left; raise maxmemory',
   MISCONF: 'it cannot write to its disk',
   READONLY: 'it is a replica; REDIS_URL has to name the primary',

@@ -1,11 +1,13 @@
 import type { Queue } from './payment-lifecycle.ts'
 import { FORMAT } from './payment-lifecycle.ts'
+import type { StoreIdentity } from './store-identity.ts'
 
 /** The braces keep all keys of the ledger in one slot of a cluster. */
 const PREFIX = '{ratecard}:'
 
 export const KEYS = {
   format: `${PREFIX}format`,
+  identity: `${PREFIX}identity`,
   /** Sorted by the text of its members: creation time, id. */
   ages: `${PREFIX}ages`,
   /** Sorted by the text of its members: buyer, creation time, id. */
@@ -48,19 +50,37 @@ function script(
   }
 }
 
-/** A newer version may have migrated the store, or somebody may have emptied it. */
-function guarded(...[keys, values, program]: Parameters<typeof script>): Script {
-  const guard = "if redis.call('GET', format) ~= FORMAT then return redis.error_reply('FORMAT') end"
-  return script({ format: KEYS.format, ...keys }, { FORMAT, ...values }, `${guard}\n${program}`)
+/** Refused when a newer version has migrated the store, or the store was emptied or replaced since it was opened. */
+function guarded(identity: StoreIdentity, ...[keys, values, program]: Parameters<typeof script>): Script {
+  return script(
+    { format: KEYS.format, identity: KEYS.identity, ...keys },
+    { FORMAT, IDENTITY: identity, ...values },
+    `local found = redis.call('GET', format)
+     if found and found ~= FORMAT then return redis.error_reply('FORMAT') end
+     if redis.call('GET', identity) ~= IDENTITY then return redis.error_reply('IDENTITY') end
+     ${program}`,
+  )
 }
 
-/** Sets the format of an empty store; returns the format of the store. */
-export function settleFormat(): Script {
+/** Gives an empty store the format of this version, and a store without an identity this one; returns both. */
+export function identify(identity: StoreIdentity): Script {
   return script(
-    { format: KEYS.format },
-    { FORMAT },
+    { format: KEYS.format, identity: KEYS.identity },
+    { FORMAT, IDENTITY: identity },
     `redis.call('SETNX', format, FORMAT)
-     return redis.call('GET', format)`,
+     if redis.call('GET', format) == FORMAT then redis.call('SETNX', identity, IDENTITY) end
+     return redis.call('MGET', format, identity)`,
+  )
+}
+
+/** Gives the store this identity, whatever it was before. */
+export function reidentify(identity: StoreIdentity): Script {
+  return script(
+    { format: KEYS.format, identity: KEYS.identity },
+    { FORMAT, IDENTITY: identity },
+    `redis.call('SETNX', format, FORMAT)
+     if redis.call('GET', format) ~= FORMAT then return redis.error_reply('FORMAT') end
+     redis.call('SET', identity, IDENTITY)`,
   )
 }
 
@@ -80,6 +100,7 @@ const INDEXES = {
   ages: KEYS.ages,
   undelivered: KEYS.undelivered,
   money: KEYS.dues('money'),
+  blocks: KEYS.dues('blocks'),
   cleanup: KEYS.dues('cleanup'),
   identifiers: KEYS.identifiers,
 }
@@ -89,12 +110,8 @@ const PUT = `
 local function put(payment, id, token, record, member, queue, due, identifier)
   redis.call('SET', payment, token .. '\\n' .. identifier .. '\\n' .. record)
   if member ~= '' then redis.call('ZADD', undelivered, 0, member) end
-  if due ~= '' then
-    redis.call('ZADD', queue == 'money' and money or cleanup, due, id)
-    redis.call('ZREM', queue == 'money' and cleanup or money, id)
-  else
-    redis.call('ZREM', money, id)
-    redis.call('ZREM', cleanup, id)
+  for name, dues in pairs({ money = money, blocks = blocks, cleanup = cleanup }) do
+    if due ~= '' and name == queue then redis.call('ZADD', dues, due, id) else redis.call('ZREM', dues, id) end
   end
   if identifier ~= '' then redis.call('HSET', identifiers, identifier, id) end
 end`
@@ -104,9 +121,10 @@ function putValues({ id, token, record, undelivered, queue, due, identifier }: S
 }
 
 /** Returns the conflicting record, if there is one. */
-export function insert(stored: Stored): Script {
+export function insert(identity: StoreIdentity, stored: Stored): Script {
   const { id, token, record, age, undelivered: member, queue, due, identifier } = stored
   return guarded(
+    identity,
     { payment: KEYS.payment(id), ...INDEXES },
     { payments: KEYS.payment(''), id, token, record, age, member, queue, due, identifier },
     `${PUT}
@@ -126,8 +144,9 @@ interface StoredChange {
 }
 
 /** Returns 1, or 0 when a record does not have the previous token any more: then nothing has changed. */
-export function commit(changes: readonly StoredChange[]): Script {
+export function commit(identity: StoreIdentity, changes: readonly StoredChange[]): Script {
   const { lua, keys, values } = guarded(
+    identity,
     INDEXES,
     { changes: changes.length },
     `${PUT}
@@ -152,8 +171,7 @@ export function commit(changes: readonly StoredChange[]): Script {
        else
          redis.call('DEL', payment)
          redis.call('ZREM', ages, age)
-         redis.call('ZREM', money, id)
-         redis.call('ZREM', cleanup, id)
+         for _, dues in ipairs({ money, blocks, cleanup }) do redis.call('ZREM', dues, id) end
        end
      end
      return 1`,
@@ -170,8 +188,9 @@ export function commit(changes: readonly StoredChange[]): Script {
   }
 }
 
-export function remember(name: string, fact: string, until: number): Script {
+export function remember(identity: StoreIdentity, name: string, fact: string, until: number): Script {
   return guarded(
+    identity,
     { facts: KEYS.facts(name), ends: KEYS.ends },
     { name, fact, ending: until },
     `redis.call('ZADD', facts, ending, fact)
@@ -181,8 +200,9 @@ export function remember(name: string, fact: string, until: number): Script {
 }
 
 /** Returns the facts of a name. Deletes expired ones, and some names whose facts have all expired. */
-export function recall(name: string, now: number): Script {
+export function recall(identity: StoreIdentity, name: string, now: number): Script {
   return guarded(
+    identity,
     { facts: KEYS.facts(name), ends: KEYS.ends },
     { every: KEYS.facts(''), now },
     `redis.call('ZREMRANGEBYSCORE', facts, '-inf', now)
@@ -198,8 +218,9 @@ export function recall(name: string, now: number): Script {
  * Answers with the fence and what was left, or with nothing when somebody else has the lease. One that seems to have
  * begun in the future is held for its length from now: the clock has been set back.
  */
-export function lease(name: string, owner: string, length: number): Script {
+export function lease(identity: StoreIdentity, name: string, owner: string, length: number): Script {
   return guarded(
+    identity,
     { lease: KEYS.lease(name) },
     { owner, length },
     `local time = redis.call('TIME')
@@ -218,8 +239,9 @@ export function lease(name: string, owner: string, length: number): Script {
 }
 
 /** Does nothing when the fence differs: another process holds the lease. */
-export function release(name: string, fence: number, left: string): Script {
+export function release(identity: StoreIdentity, name: string, fence: number, left: string): Script {
   return guarded(
+    identity,
     { lease: KEYS.lease(name) },
     { fence, left },
     `if redis.call('HGET', lease, 'fence') ~= fence then return end

@@ -3,8 +3,9 @@ import * as scripts from './redis-scripts.ts'
 import type { PaymentRecord } from './payment-record.ts'
 import type { Change, Ledger, LeaseState } from './ledger.ts'
 import { paymentId, isUndelivered, queueOf, casToken } from './payment-lifecycle.ts'
-import { LedgerError } from '../errors.ts'
+import { LedgerError, LedgerLostError } from '../errors.ts'
 import { decodeRecord, encodeRecord, FORMAT, refuseFormat } from './payment-lifecycle.ts'
+import { isReopened, newIdentity, type StoreIdentity } from './store-identity.ts'
 import { connectRedis, type RedisConnection, RedisRefusal } from './redis-connection.ts'
 import { KEYS, type Script, type Stored } from './redis-scripts.ts'
 import { readPieces, writePieces, type AnswerStore } from './answers.ts'
@@ -43,17 +44,50 @@ export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSe
       await (checking ??= recheck().finally(() => (checking = undefined)))
     if (unsafe !== undefined) throw unsafe
   }
+  const store = `the ledger in Redis at ${connection.place}`
+  const identify = async (): Promise<StoreIdentity> => {
+    const made = newIdentity('start', clock.now())
+    const found = await ask((redis) => runIn(redis, scripts.identify(made)))
+    const [format, identity]: unknown[] = Array.isArray(found) ? found : []
+    if (format !== String(FORMAT)) throw new LedgerError(refuseFormat(store, Number(format)))
+    return String(identity)
+  }
+  let known: StoreIdentity
   try {
     if (settings === 'checked') await checkSettings(connection)
-    await checkFormat(connection)
     await clock.synchronize()
+    known = await identify()
   } catch (fault) {
     await close()
     throw fault
   }
-  const once = (script: Script): Promise<unknown> => change((redis) => runIn(redis, script))
+  /** Stays until an operator has reopened the store: a restored backup has the identity, but not what came after it. */
+  let lost: LedgerLostError | undefined
+  /** Goes on with a store that an operator has reopened. Throws `LedgerLostError` while nobody has. */
+  const checkIdentity = async (): Promise<void> => {
+    const found = await ask((redis) => redis.get(KEYS.identity))
+    if (lost === undefined && found === known) return
+    if (found === null || !isReopened(known, found)) {
+      const what = found === null ? 'it was emptied' : 'another one has taken its place'
+      throw (lost ??= new LedgerLostError(store, `has lost its data: ${what}`))
+    }
+    known = found
+    lost = undefined
+  }
+  type MakeScript = (identity: StoreIdentity) => Script
+  const run = async (send: RedisConnection['ask'], make: MakeScript): Promise<unknown> => {
+    const attempt = (): Promise<unknown> => send((redis) => runIn(redis, make(known)))
+    try {
+      if (lost === undefined) return await attempt()
+    } catch (fault) {
+      if (!(fault instanceof RedisRefusal && fault.word === 'IDENTITY')) throw fault
+    }
+    await checkIdentity()
+    return attempt()
+  }
+  const once = (make: MakeScript): Promise<unknown> => run(change, make)
   /** Acquiring or releasing a lease again as the same owner has the same result. */
-  const again = (script: Script): Promise<unknown> => ask((redis) => runIn(redis, script))
+  const again = (make: MakeScript): Promise<unknown> => run(ask, make)
   const find = async (id: string): Promise<PaymentRecord | undefined> => {
     const value = await ask((redis) => redis.get(KEYS.payment(id)))
     return value === null ? undefined : entryOf(value)
@@ -68,19 +102,22 @@ export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSe
       previous: namesOf(previous),
       next: next === undefined ? undefined : storedOf(next),
     }))
-    return (await once(scripts.commit(made))) === 1
+    return (await once((identity) => scripts.commit(identity, made))) === 1
   }
 
   return {
     name: 'redis',
     answers: openRedisAnswers(connection),
     now: clock.now,
-    check,
+    check: async () => {
+      await check()
+      await checkIdentity()
+    },
     get: (key) => find(paymentId(key)),
     find,
     insert: async (entry) => {
       await check()
-      const standing = await once(scripts.insert(storedOf(entry)))
+      const standing = await once((identity) => scripts.insert(identity, storedOf(entry)))
       return typeof standing === 'string' ? entryOf(standing) : undefined
     },
     commit,
@@ -113,21 +150,28 @@ export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSe
     },
     addExpiring: async (name, fact, until) => {
       await check()
-      return Number(await again(scripts.remember(name, fact, until)))
+      return Number(await again((identity) => scripts.remember(identity, name, fact, until)))
     },
     listExpiring: async (name, now) => {
       await check()
-      const facts = await again(scripts.recall(name, now))
+      const facts = await again((identity) => scripts.recall(identity, name, now))
       return Array.isArray(facts) ? facts.map(String) : []
     },
     lease: async (name, owner, now, until) => {
-      const held = await again(scripts.lease(name, owner, until - now))
+      const held = await again((identity) => scripts.lease(identity, name, owner, until - now))
       if (!Array.isArray(held)) return undefined
       const [fence, left]: unknown[] = held
       return { name, owner, fencingToken: Number(fence), leaseState: leftOf(String(left)) }
     },
     release: async ({ name, fencingToken: fence }, left) => {
-      await again(scripts.release(name, fence, left === undefined ? '' : JSON.stringify(left)))
+      const json = left === undefined ? '' : JSON.stringify(left)
+      await again((identity) => scripts.release(identity, name, fence, json))
+    },
+    reopen: async () => {
+      const reopened = newIdentity('operator', clock.now())
+      await change((redis) => runIn(redis, scripts.reidentify(reopened)))
+      known = reopened
+      lost = undefined
     },
     close,
   }
@@ -135,11 +179,6 @@ export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSe
 
 /** Records per request while all are listed: their answers together must fit into memory. */
 const PAGE = 32
-
-async function checkFormat({ ask, place }: RedisConnection): Promise<void> {
-  const found = Number(await ask((redis) => runIn(redis, scripts.settleFormat())))
-  if (found !== FORMAT) throw new LedgerError(refuseFormat(`the ledger in Redis at ${place}`, found))
-}
 
 function runIn(redis: Redis, { lua, keys, values }: Script): Promise<unknown> {
   return redis.eval(lua, keys.length, ...keys, ...values)

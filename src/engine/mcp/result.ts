@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import {
   ERRORS,
+  loggedDetail,
   NOT_CHARGED,
   type ChargeMembers,
   type Charged,
@@ -19,6 +20,8 @@ export interface ToolReply {
   readonly result: JsonObject
   /** Why it is no answer. */
   readonly code?: ErrorCode
+  /** The same in a sentence, for the log. */
+  readonly detail?: string
 }
 
 /** The link to an answer that is too large for a message. */
@@ -107,21 +110,23 @@ export function problem(
   { charged, extra, meta = {} }: ProblemOptions,
 ): ToolReply {
   const { status } = ERRORS[code]
-  return { ...refused(status, { ...problemMembers(code, detail, charged), ...extra }, meta), code }
+  return { ...refused(status, { ...problemMembers(code, detail, charged), ...extra }, meta), code, detail }
 }
 
 /** A failure of the work. */
 export function failed(
-  { code, detail, extra, retryAfter }: Failure,
+  failure: Failure,
   { charged, ...refund }: ChargeMembers = NOT_CHARGED,
   meta: JsonObject = {},
 ): ToolReply {
+  const { code, detail, extra, retryAfter } = failure
   const seconds = retryAfter === undefined ? undefined : Math.max(1, Math.ceil(retryAfter))
-  return problem(code, detail, {
+  const reply = problem(code, detail, {
     charged,
     extra: compact({ ...extra, ...refund, retry_after: seconds }),
     meta,
   })
+  return { ...reply, detail: loggedDetail(failure) }
 }
 
 /** The 422 of HTTP. */

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { ServerCapabilities, StandardSchemaV1 } from '@modelcontextprotocol/server'
 import type { Catalog } from '../catalog/catalog.ts'
-import { isJsonObject, type JsonObject, parseJson } from '../json.ts'
+import { isJsonObject, type JsonObject, parseStrictJson } from '../json.ts'
 import type { ToolServer } from './tool-server.ts'
 
 /** A call as it came, free of the SDK. */
@@ -130,10 +130,17 @@ function hostnameOf(url: string): string {
   return URL.canParse(url) ? new URL(url).hostname : ''
 }
 
-/** The posted message; undefined if it is not JSON. */
-export function parseMessage(bytes: Buffer): unknown {
-  const value = parseJson(bytes.toString('utf8'))
-  return Array.isArray(value) ? value.map(nestMeta) : nestMeta(value)
+export type ParsedMessage =
+  | { readonly kind: 'message'; readonly message: unknown }
+  /** Why it is refused, as a phrase without subject. */
+  | { readonly kind: 'fault'; readonly sentence: string }
+
+/** The posted message, or the messages of a batch. Arguments are read as strictly as bodies of requests by HTTP. */
+export function parseMessage(bytes: Buffer): ParsedMessage {
+  const parsed = parseStrictJson(bytes.toString('utf8'))
+  if (parsed.kind === 'fault') return parsed
+  const { value } = parsed
+  return { kind: 'message', message: Array.isArray(value) ? value.map(nestMeta) : nestMeta(value) }
 }
 
 /** MPP allows `_meta` next to `params` too, where MCP knows none. */

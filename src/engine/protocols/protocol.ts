@@ -1,13 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Endpoint } from '../catalog/catalog.ts'
+import type { BlockLook } from '../chains/evm/finality.ts'
 import type { ErrorCode, Refusal } from '../errors.ts'
 import type { JsonObject } from '../json.ts'
 import type { JointCommit } from '../ledger/lease.ts'
-import type { SettlementAttempt, PaymentRecord, Receipt } from '../ledger/payment-record.ts'
+import type { BlockReference, SettlementAttempt, PaymentRecord, Receipt } from '../ledger/payment-record.ts'
 import { once } from '../runtime.ts'
 import type { Micros } from '../money.ts'
 
-export type { Refusal }
+export type { BlockLook, Refusal }
 
 /** A way to be paid. The engine holds a visible list of them; each knows its own headers, nothing of the others. */
 export interface Protocol {
@@ -24,6 +25,10 @@ export interface Protocol {
   challenge(endpoint: Endpoint, amount?: Micros): Challenge | undefined
   /** Finishes what another process started, for a payment without its header. */
   resolve(entry: PaymentRecord): Promise<Settlement>
+  /** Settles a payment again that a reorganisation has undone, when what was sent for it can never be mined any more. */
+  resettle?(entry: PaymentRecord, journal: Journal): Promise<Settlement>
+  /** Asks a network which of these blocks of settled payments are final, and which were undone. */
+  lookAtBlocks(network: string, blocks: readonly BlockReference[]): Promise<BlockLook>
   /** Headers of an answer, good or bad by its status, to a payment that has settled. */
   receiptHeaders(entry: PaymentRecord, receipt: Receipt, status: number): Readonly<Record<string, string>>
   /** Headers of a 402 given after work, when the settlement has definitely failed. */

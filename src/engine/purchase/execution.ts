@@ -3,7 +3,7 @@ import type { Cache, Fetched, Served } from '../cache/cache.ts'
 import type { Endpoint, Operation, Response, Route } from '../catalog/catalog.ts'
 import { toArgument, type IgnoredParameter } from '../catalog/validator.ts'
 import { priceMembers } from '../catalog/price-text.ts'
-import { Failure } from '../errors.ts'
+import { Failure, HandlerFailure } from '../errors.ts'
 import {
   staleWarning,
   type Answer,
@@ -81,6 +81,15 @@ export function digestArguments(operation: Operation, args: Arguments): string {
   })
 }
 
+/** Equal for equal requests of the handler: what an upstream answers depends on its credential and the accepted type too. */
+function digestRequest(operation: Operation, args: Arguments): string {
+  const digest = digestArguments(operation, args)
+  const { upstream, response } = operation
+  if (upstream === undefined) return digest
+  const credential = compact({ ...upstream.credential })
+  return digestJson({ digest, credential, accept: response.mediaType ?? null })
+}
+
 /** External dependencies of running handlers. */
 export interface ExecutionDeps {
   readonly cache: Cache
@@ -122,7 +131,7 @@ export async function execute(deps: ExecutionDeps, work: HandlerRun): Promise<Se
     const fetched = await run(deps, work, Math.min(operation.timeout, timeLeft), work.caller)
     return told({ ...fetched, cached: false, stale: false })
   }
-  const key = `v2:${operation.handler}:${operation.form}:${digestArguments(operation, args)}`
+  const key = `v2:${operation.handler}:${operation.form}:${digestRequest(operation, args)}`
   const shared = deps.cache.through(key, operation.cache, isKeptAnswer, async () => {
     const fetched = await run(deps, work, operation.timeout, ANONYMOUS)
     return { ...fetched, value: toKept(fetched.value) }
@@ -199,13 +208,17 @@ export async function invoke(deps: ExecutionDeps, call: Call): Promise<StoredAns
 /** Starts a handler whose answer is a stream. */
 async function open(
   deps: ExecutionDeps,
-  { operation: { response, timeout }, handler, args, caller, timeLeft, operations }: HandlerRun,
+  { operation, handler, args, caller, timeLeft, operations }: HandlerRun,
 ): Promise<OpenStream> {
+  const { response, timeout } = operation
   const controller = openController()
   const most = Math.min(timeout, timeLeft)
   const context = contextOf(deps, operations, { signal: controller.signal, timeout: most, ...caller })
   try {
-    const answer = await within(most, handler(args, context))
+    const answer = await within(
+      most,
+      called(operation, () => handler(args, context)),
+    )
     if (!isStream(answer))
       throw new TypeError('the handler returned no stream: { content: { type, stream } } is expected')
     const { type, headers, stream } = answer.content
@@ -225,7 +238,7 @@ export async function preflightCall(
 ): Promise<void> {
   const timeout = Math.min(operation.timeout, timeLeft)
   await limited(timeout, (signal) =>
-    check(args, contextOf(deps, operations, { signal, timeout, ...ANONYMOUS })),
+    called(operation, () => check(args, contextOf(deps, operations, { signal, timeout, ...ANONYMOUS }))),
   )
 }
 
@@ -233,13 +246,13 @@ const NO_ANSWER = 'the handler returned no answer: { source: [{ name }], body: {
 
 async function run(
   deps: ExecutionDeps,
-  { handler, args, operations }: HandlerRun,
+  { operation, handler, args, operations }: HandlerRun,
   timeout: number,
   caller: CallIdentity,
 ): Promise<Fetched<Answer>> {
   const { now } = deps
   const answer = await limited(timeout, (signal) =>
-    handler(args, contextOf(deps, operations, { signal, timeout, ...caller })),
+    called(operation, () => handler(args, contextOf(deps, operations, { signal, timeout, ...caller }))),
   )
   // A JavaScript handler can return anything: an answer without its content must not be sold.
   if (!isJsonObject(answer)) throw new TypeError(NO_ANSWER)
@@ -249,6 +262,15 @@ async function run(
   const { fetchedAt, freshFor, ...value } = answer
   const at = fetchedAt?.getTime() ?? now()
   return freshFor === undefined ? { value, at } : { value, at, freshFor }
+}
+
+/** Runs code of the operator, and marks the failures that it throws: those of a proxied API are in our own words. */
+async function called<T>({ upstream }: Operation, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (fault) {
+    throw fault instanceof Failure && upstream === undefined ? new HandlerFailure(fault) : fault
+  }
 }
 
 function isStream(answer: Answer | StreamAnswer): answer is StreamAnswer {

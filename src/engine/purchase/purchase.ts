@@ -27,6 +27,7 @@ import {
   type ServedOperation,
 } from './execution.ts'
 import {
+  ledgerCode,
   toPublicError,
   type Answered,
   type FaultDeps,
@@ -101,7 +102,7 @@ export async function purchaseCall(deps: PaidCallDeps, call: PaidCall): Promise<
   } catch (fault) {
     if (!(fault instanceof LedgerError)) throw fault
     deps.purchases.report(fault)
-    return { kind: 'unavailable' }
+    return { kind: 'unavailable', code: ledgerCode(fault) }
   }
 }
 
@@ -147,7 +148,7 @@ export async function preverify(deps: PurchaseDeps, payment: Payment): Promise<R
   } catch (fault) {
     if (!(fault instanceof LedgerError)) throw fault
     deps.report(fault)
-    return { code: 'ledger_unavailable', detail: 'the record of payments cannot be reached now' }
+    return { code: ledgerCode(fault), detail: LEDGER_AWAY }
   } finally {
     payment.release()
   }
@@ -330,11 +331,16 @@ export function replyTo(deps: FaultDeps, result: PurchaseResult): PurchaseReply 
     case 'disconnected':
       return { kind, code: 'payment_pending', detail: 'the request was abandoned', charged: 'no' }
     case 'unavailable': {
-      const detail = 'the record of payments cannot be reached now'
-      return { kind, code: 'ledger_unavailable', detail, charged: 'unknown', retryAfter: 2 }
+      const { code } = result
+      const [detail, retryAfter] = code === 'ledger_lost' ? [LEDGER_LOST, 30] : [LEDGER_AWAY, 2]
+      return { kind, code, detail, charged: 'unknown', retryAfter }
     }
   }
 }
+
+const LEDGER_AWAY = 'the record of payments cannot be reached now'
+const LEDGER_LOST =
+  'the record of payments has lost data, and nothing is sold until it was compared with the chain'
 
 /** For senders of a payment, or its identifier, that was used for something else. */
 const REJECTED = {

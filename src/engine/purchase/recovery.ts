@@ -1,8 +1,9 @@
+import { Failure } from '../errors.ts'
 import { LeaseLostError, acquireExpired, type PaymentLease, type LeaseContext } from '../ledger/lease.ts'
 import { cleanUp } from '../ledger/clean-up.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import { payableUntil } from '../ledger/payment-lifecycle.ts'
-import type { Protocol } from '../protocols/protocol.ts'
+import { SETTLEMENT_FAILED, type Protocol, type Settlement } from '../protocols/protocol.ts'
 import { isRedeliverable } from './redelivery.ts'
 import type { Store } from './request.ts'
 import { finishWrite, noteFailure } from './settlement-flow.ts'
@@ -31,35 +32,6 @@ export async function recover(deps: RecoveryDeps): Promise<number> {
   const entries = due.filter((entry) => !isForAnotherProcess(deps, entry)).slice(0, AT_ONCE)
   const [cleaned] = await Promise.all([cleanUp(deps), ...entries.map((entry) => recoverEntry(deps, entry))])
   return entries.length + cleaned
-}
-
-/** A block that was seen longer ago than this is final. */
-const REORG_MS = 120_000
-/** Longest time for which the transaction of a settled payment is kept. */
-const KEPT_MS = 3_900_000
-/** Most payments that are checked again at a start. */
-const RECHECKED = 500
-
-/**
- * Looks once more at what others have settled a moment ago, and sends it again when a reorganization has undone its block:
- * the process that watched it may be dead. To be called once, when a process starts.
- */
-export async function recheckSettled(deps: RecoveryDeps): Promise<void> {
-  const { ledger, owner, now, protocols, report } = deps
-  const entries = await ledger.due('cleanup', now() + KEPT_MS, RECHECKED)
-  const recheck = async (entry: PaymentRecord): Promise<void> => {
-    const { id, protocol, dispatch, settledAt = 0 } = entry
-    if (entry.owner === owner || settledAt < now() - REORG_MS) return
-    if (dispatch === undefined || dispatch.kind === 'facilitator') return
-    if (dispatch.raw === undefined && (dispatch.kind !== 'own' || dispatch.members === undefined)) return
-    const settlement = await protocols()
-      .find(({ name }) => name === protocol)
-      ?.resolve(entry)
-    if (settlement?.kind === 'failed')
-      report(new Error(`payment ${id} was undone by a reorganization after its answer, and is not charged`))
-  }
-  for (let first = 0; first < entries.length; first += AT_ONCE)
-    await Promise.all(entries.slice(first, first + AT_ONCE).map((entry) => recheck(entry).catch(report)))
 }
 
 /** A process without the operation leaves its pending write to one that has it, while the answer is owed. */
@@ -106,11 +78,22 @@ async function finish(deps: RecoveryDeps, lease: PaymentLease): Promise<void> {
 }
 
 async function resolve(deps: RecoveryDeps, lease: PaymentLease): Promise<void> {
-  const { ledger, now, report } = deps
   const { entry } = lease
   const protocol = deps.protocols().find(({ name }) => name === entry.protocol)
   if (protocol === undefined) return lease.release()
-  const settlement = await protocol.resolve(entry)
+  return conclude(deps, protocol, lease, await protocol.resolve(entry))
+}
+
+/** Records the outcome of a payment that nobody waits for. */
+export async function conclude(
+  deps: RecoveryDeps,
+  protocol: Protocol,
+  lease: PaymentLease,
+  found: Settlement,
+): Promise<void> {
+  const { ledger, now, report } = deps
+  const { entry } = lease
+  const settlement = isLost(entry, found) ? await resettle(protocol, lease) : found
   switch (settlement.kind) {
     case 'settled':
       await lease.settle(settlement.receipt)
@@ -120,7 +103,14 @@ async function resolve(deps: RecoveryDeps, lease: PaymentLease): Promise<void> {
       await lease.advance(entry.state === 'fulfilled' ? 'fulfilled' : 'unknown')
       return lease.release()
     case 'failed': {
-      const { id, payer, answer, dispatch } = entry
+      const { id, payer, answer, dispatch, undone } = lease.entry
+      if (undone !== undefined)
+        report(
+          new Failure(
+            'settlement_failed',
+            `payment ${id} was answered, then undone by a reorganisation, and is not charged`,
+          ),
+        )
       if (answer !== undefined && dispatch !== undefined)
         await noteFailure(ledger, payer, id, now()).catch(report)
       // The payment may arrive again and be charged until it expires: the answer is kept for it.
@@ -130,6 +120,24 @@ async function resolve(deps: RecoveryDeps, lease: PaymentLease): Promise<void> {
       return lease.release()
     }
   }
+}
+
+/** Answered, undone by a reorganisation, and what was sent for it can never be mined any more. */
+function isLost({ undone, dispatch }: PaymentRecord, { kind }: Settlement): boolean {
+  return kind === 'failed' && undone !== undefined && dispatch !== undefined
+}
+
+/** Settles an answered payment again: its buyer does not come back for that. */
+async function resettle(protocol: Protocol, lease: PaymentLease): Promise<Settlement> {
+  const settlement = await protocol.resettle?.(lease.entry, {
+    record: async (dispatch, joint) => {
+      await lease.dispatch({ dispatch }, joint)
+    },
+  })
+  if (settlement?.kind !== 'failed') return settlement ?? SETTLEMENT_FAILED
+  // Nothing was sent: it is tried again while the payment is valid.
+  const { code, detail } = settlement.refusal
+  return code === 'chain_unavailable' ? { kind: 'unknown', detail } : settlement
 }
 
 /** Commits or aborts the handler's pending write for the payment. */

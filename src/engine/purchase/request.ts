@@ -1,5 +1,13 @@
 import type { Readable } from 'node:stream'
-import { type Charged, type ErrorCode, ERRORS, Failure, InvalidParameter, LedgerError } from '../errors.ts'
+import {
+  type Charged,
+  type ErrorCode,
+  ERRORS,
+  Failure,
+  InvalidParameter,
+  LedgerError,
+  LedgerLostError,
+} from '../errors.ts'
 import type { Operation } from '../catalog/catalog.ts'
 import type { Arguments } from '../handler.ts'
 import type { JsonObject } from '../json.ts'
@@ -160,7 +168,7 @@ export type PurchaseResult =
   /** Not charged: the buyer has disconnected. */
   | { readonly kind: 'disconnected' }
   /** Unknown: the ledger is unavailable. */
-  | { readonly kind: 'unavailable' }
+  | { readonly kind: 'unavailable'; readonly code: 'ledger_unavailable' | 'ledger_lost' }
 
 /** Charged once, however often it is requested. */
 export interface Answered extends Paid {
@@ -208,6 +216,11 @@ export interface FaultDeps {
   readonly report: (fault: unknown) => void
 }
 
+/** Why the ledger takes no payment, for callers. */
+export function ledgerCode(fault: LedgerError): 'ledger_unavailable' | 'ledger_lost' {
+  return fault instanceof LedgerLostError ? 'ledger_lost' : 'ledger_unavailable'
+}
+
 /** What a handler has thrown, as far as the caller may know it. */
 export function toPublicError(
   { report }: FaultDeps,
@@ -217,7 +230,7 @@ export function toPublicError(
   if (fault instanceof Failure || fault instanceof InvalidParameter) return fault
   report(fault)
   if (fault instanceof LedgerError)
-    return new Failure('ledger_unavailable', 'the payment could not be recorded; nothing was charged', {
+    return new Failure(ledgerCode(fault), 'the payment could not be recorded; nothing was charged', {
       retryAfter: 2,
     })
   const money = charged === 'no' ? 'nothing was charged' : 'send the same payment again: it is charged once'

@@ -206,8 +206,9 @@ export function meterLedger(
 const FREE: ReadonlySet<State> = new Set<State>(['reserved', 'voided'])
 
 function countChange(counters: RouteCounters, previous: PaymentRecord, next: PaymentRecord): void {
-  if (previous.receipt === undefined && next.receipt !== undefined) counters.count('settled')
-  if (previous.state === next.state) return
+  const isUndone = previous.undone !== undefined || next.undone !== undefined
+  if (previous.receipt === undefined && next.receipt !== undefined && !isUndone) counters.count('settled')
+  if (previous.state === next.state || isUndone) return
   if (previous.state === 'reserved') counters.count('verified')
   if (next.state === 'sent') counters.count('sent')
   if (next.state === 'voided') counters.count('uncharged')

@@ -61,6 +61,8 @@ function listening(child) {
     }
     child.stdout.on('data', take)
     child.stderr.on('data', take)
-    child.once('exit', (code) => reject(new Error(`the server has exited with ${code}:\n${output}`)))
+    child.once('exit', (code, signal) =>
+      reject(new Error(`the server has exited with ${code ?? signal}:\n${output}`)),
+    )
   })
 }

@@ -4,6 +4,7 @@ import type { Hex } from '../../support/payment.ts'
 import type { Secrets } from '../../support/secrets.ts'
 import type { PaymentMethod } from './payment-method.ts'
 import type { Purchase, PurchaseLog } from './purchase-log.ts'
+import { ROUTES } from './routes.ts'
 import type { SeededRandom } from './seeded-random.ts'
 import { EVENTS } from './upstream.ts'
 
@@ -31,19 +32,24 @@ export interface BuyerSettings {
   readonly anyUrl: () => string
 }
 
-const ROUTES = ['work', 'upfront', 'write', 'POST send', 'POST stream'] as const
 /** Share of purchases with arguments that several buyers use, or one buyer several times. */
 const SHARED_RATE = 0.15
 const SHARED_ARGUMENTS = 10
 const MAX_PAUSE_MS = 2_000
 
-/** Makes one purchase after the other until the run ends. */
-export async function buyUntil(settings: BuyerSettings, isOver: () => boolean): Promise<void> {
+/**
+ * State of a run: `killing`, then `over`, when purchases that were begun are completed, then `ended`, when nothing answers
+ * any more; a run that fails has `ended` at once.
+ */
+export type Phase = 'killing' | 'over' | 'ended'
+
+/** Makes one purchase after the other while processes are killed. */
+export async function buy(settings: BuyerSettings, phase: () => Phase): Promise<void> {
   const { random, log } = settings
-  while (!isOver()) {
+  while (phase() === 'killing') {
     // Pauses leave some buyers untouched by a kill, so that they meet a server that others keep busy.
     await delay(random.between(0, MAX_PAUSE_MS))
-    const route = ROUTES[random.between(0, ROUTES.length)] ?? 'work'
+    const route = random.oneOf(ROUTES)
     const n = random.chance(SHARED_RATE)
       ? random.between(1, SHARED_ARGUMENTS)
       : SHARED_ARGUMENTS + log.purchases.length
@@ -56,7 +62,7 @@ export async function buyUntil(settings: BuyerSettings, isOver: () => boolean): 
       answer: undefined,
     }
     log.purchases.push(purchase)
-    await complete(settings, purchase, isOver)
+    await complete(settings, purchase, phase)
   }
 }
 
@@ -80,16 +86,16 @@ interface PurchaseRequest {
   readonly init: Omit<RequestInit, 'headers'> & { readonly headers: Record<string, string> }
 }
 
-/** A GET, unless the route names another method: then the argument is in the body. */
 function requestFor(
   { route, n }: Purchase,
   base: string,
   headers: Record<string, string> = {},
 ): PurchaseRequest {
-  const [method = '', name] = route.split(' ')
-  if (name === undefined) return { url: `${base}/paid/${route}?n=${n}`, init: { headers } }
-  const withType = { ...headers, 'content-type': 'application/json' }
-  return { url: `${base}/paid/${name}`, init: { method, headers: withType, body: JSON.stringify({ n }) } }
+  const { path, post } = route.request(n)
+  const url = `${base}/paid/${path}`
+  if (post === undefined) return { url, init: { headers } }
+  const { type, body } = post
+  return { url, init: { method: 'POST', headers: { ...headers, 'content-type': type }, body } }
 }
 
 /** How long a buyer continues after the last kill. */
@@ -97,12 +103,12 @@ const GIVE_UP_MS = 120_000
 const MAX_REQUEST_MS = 60_000
 
 /** Tries until the purchase is answered, or the buyer gives up. */
-async function complete(settings: BuyerSettings, purchase: Purchase, isOver: () => boolean): Promise<void> {
+async function complete(settings: BuyerSettings, purchase: Purchase, phase: () => Phase): Promise<void> {
   const { random } = settings
   const attempt = attempts(settings, purchase)
   let giveUpAt = Infinity
-  while (purchase.answer === undefined && Date.now() < giveUpAt) {
-    if (giveUpAt === Infinity && isOver()) giveUpAt = Date.now() + GIVE_UP_MS
+  while (purchase.answer === undefined && phase() !== 'ended' && Date.now() < giveUpAt) {
+    if (giveUpAt === Infinity && phase() === 'over') giveUpAt = Date.now() + GIVE_UP_MS
     await attempt().catch(() => undefined)
     if (purchase.answer === undefined) await delay(random.between(100, 600))
   }
@@ -115,7 +121,7 @@ function attempts(settings: BuyerSettings, purchase: Purchase): () => Promise<vo
   let patience = 1
   let header: string | undefined
   // A new payment for a call with effects is a second purchase: only the same payment identifies the first.
-  switch (purchase.route.includes(' ') ? 'same-payment' : strategy) {
+  switch (purchase.route.hasEffect ? 'same-payment' : strategy) {
     case 'same-payment':
       return async () => {
         const { url, init } = requestFor(purchase, anyUrl())

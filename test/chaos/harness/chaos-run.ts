@@ -1,17 +1,19 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { PaymentRecord } from '../../../src/engine/ledger/payment-record.ts'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
 import { addressOf } from '../../support/payment.ts'
 import { Secrets } from '../../support/secrets.ts'
-import { buyUntil, resendPayments, RETRY_STRATEGIES, type BuyerSettings } from './buyer.ts'
+import { buy, resendPayments, RETRY_STRATEGIES, type BuyerSettings, type Phase } from './buyer.ts'
 import { openCluster, type Cluster } from './cluster.ts'
 import { describeFindings } from './findings.ts'
 import { matchCharges } from './match-charges.ts'
 import { openMpp } from './mpp.ts'
+import type { PaymentMethod } from './payment-method.ts'
 import { openPurchaseLog, type PurchaseLog } from './purchase-log.ts'
 import { seededRandom, type SeededRandom } from './seeded-random.ts'
 import type { StoreName } from './store.ts'
-import { countTotals, isSettled, type Evidence, type Totals } from './totals.ts'
+import { countTotals, isSettled, ledgerMismatches, type Evidence, type Totals } from './totals.ts'
 import { openX402 } from './x402.ts'
 
 export interface ChaosSettings {
@@ -21,6 +23,8 @@ export interface ChaosSettings {
   readonly protocol: 'x402' | 'mpp'
   readonly buyers: number
   readonly seed: number
+  /** Milliseconds between two reorganizations of the chain; 0: there are none. */
+  readonly reorgMs: number
   /** Called repeatedly during the run. */
   readonly onProgress: (progress: Progress) => void
 }
@@ -37,6 +41,8 @@ export interface ChaosResult {
   readonly log: PurchaseLog
   /** Milliseconds from the last answer until the ledger had resolved every payment. */
   readonly recoveryMs: number
+  /** Milliseconds for which buyers and chain stood still at most: an answer that came meanwhile was read late. */
+  readonly longestStallMs: number
   /** Names of secrets found in log lines and error bodies. */
   readonly leaked: readonly string[]
   /** Log lines of the processes about unexpected errors. */
@@ -48,6 +54,7 @@ const PROGRESS_MS = 500
 const BUSY_RATE = 0.8
 /** Share of kills that hit the store, where it is a process. */
 const STORE_RATE = 0.2
+const REORG_DEPTH = 3
 const MAX_PAUSE_MS = 1_000
 const MAX_WAIT_MS = 10_000
 /** Longer than a lease, a sweep and the first checks of unknown outcomes. */
@@ -60,22 +67,36 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosResult> {
   const secrets = new Secrets()
   const log = openPurchaseLog()
   const method = await { x402: openX402, mpp: openMpp }[protocol](random, secrets)
-  const cluster = await openCluster({ processes, store, method, random })
+  let phase: Phase = 'killing'
+  let cluster: Cluster | undefined
+  const work: Promise<unknown>[] = []
+  const stalls = monitorEventLoopDelay()
+  stalls.enable()
   try {
-    const anyUrl = (): string => cluster.url(random.between(0, processes))
+    const running = (cluster = await openCluster({ processes, store, method, random }))
+    const anyUrl = (): string => running.url(random.between(0, processes))
     const buyers: BuyerSettings[] = []
     while (buyers.length < count) {
       const strategy = RETRY_STRATEGIES[buyers.length % RETRY_STRATEGIES.length] ?? 'stock'
       const key = await method.wallet()
       buyers.push({ method, key, address: addressOf(key), strategy, random, log, secrets, anyUrl })
     }
-    const ticking = repeat(() => method.tick())
-    await killWhileBuying(settings, { cluster, random, buyers, log })
+    const ticking = advance(method, settings, log, () => phase)
+    const buying = Promise.all(buyers.map((buyer) => buy(buyer, () => phase)))
+    work.push(ticking, buying)
+    // They are awaited below, or have failed because the run has.
+    for (const each of work) each.catch(() => undefined)
+    // Without its chain the run would go on in vain.
+    await Promise.race([killProcesses(settings, { cluster, random, log, phase: () => phase }), ticking])
+    phase = 'over'
+    await buying
     const ledger = await cluster.openLedger()
     const recoveryMs = await untilSettled(ledger)
     await Promise.all(buyers.map((buyer) => resendUnanswered(buyer)))
     await untilSettled(ledger)
-    await ticking.end()
+    if (log.reorganizations.length > 0) await untilEqual(ledger, method)
+    phase = 'ended'
+    await ticking
     const output = await cluster.stop()
     secrets.scan(output)
     const records = await recordsOf(ledger)
@@ -98,31 +119,54 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosResult> {
       findings,
       log,
       recoveryMs,
+      longestStallMs: Math.round(stalls.max / 1e6),
       leaked: secrets.leaked(),
       unexpected: unexpectedIn(output),
     }
   } finally {
-    await cluster.close()
+    phase = 'ended'
+    await cluster?.close()
+    await Promise.allSettled(work)
     await method.close()
+  }
+}
+
+/** Advances the chain until the run has ended, and replaces its newest blocks now and then while processes are killed. */
+async function advance(
+  method: PaymentMethod,
+  { reorgMs }: ChaosSettings,
+  { reorganizations }: PurchaseLog,
+  phase: () => Phase,
+): Promise<void> {
+  let last = Date.now()
+  while (phase() !== 'ended') {
+    await method.tick()
+    if (reorgMs === 0 || phase() !== 'killing' || Date.now() - last < reorgMs) continue
+    const reorganization = await method.reorganize(REORG_DEPTH)
+    if (reorganization === undefined) continue
+    last = Date.now()
+    reorganizations.push(reorganization)
   }
 }
 
 interface KillContext {
   readonly cluster: Cluster
   readonly random: SeededRandom
-  readonly buyers: readonly BuyerSettings[]
   readonly log: PurchaseLog
+  readonly phase: () => Phase
 }
 
-/** Resolves when the last kill is over and every buyer has an answer or has given up. */
-async function killWhileBuying(
+/** Resolves when the last killed process has been replaced. */
+async function killProcesses(
   { kills, processes, onProgress }: ChaosSettings,
-  { cluster, random, buyers, log }: KillContext,
+  { cluster, random, log, phase }: KillContext,
 ): Promise<void> {
-  let killed = 0
-  const reporting = setInterval(() => onProgress({ kills: killed, log }), PROGRESS_MS)
-  const buying = Promise.all(buyers.map((buyer) => buyUntil(buyer, () => killed === kills)))
-  while (killed < kills) {
+  let reported = Date.now()
+  for (let killed = 0; killed < kills && phase() === 'killing'; killed += 1) {
+    if (Date.now() - reported >= PROGRESS_MS) {
+      reported = Date.now()
+      onProgress({ kills: killed, log })
+    }
     if (random.chance(BUSY_RATE)) await nextAnswer(log)
     await delay(random.between(0, MAX_PAUSE_MS))
     const from = Date.now()
@@ -134,10 +178,8 @@ async function killWhileBuying(
       log.kills.push({ target: cluster.url(index), from, until: from })
       await cluster.kill(index)
     }
-    killed += 1
   }
-  await buying
-  clearInterval(reporting)
+  onProgress({ kills, log })
 }
 
 /** Sends the payments of unanswered purchases once more, when nothing is killed any more. */
@@ -161,23 +203,20 @@ async function untilSettled(ledger: Ledger): Promise<number> {
   return Date.now() - start
 }
 
+/** Resolves when the ledger and the chain name the same charges, or when they should have. */
+async function untilEqual(ledger: Ledger, method: PaymentMethod): Promise<void> {
+  const start = Date.now()
+  const differ = async (): Promise<boolean> => {
+    const [records, charges] = [await recordsOf(ledger), await method.charges()]
+    return ledgerMismatches({ charges, records, referenceOfKey: method.referenceOfKey }).length > 0
+  }
+  while (Date.now() - start < RECOVERY_MS && (await differ())) await delay(1_000)
+}
+
 async function recordsOf(ledger: Ledger): Promise<PaymentRecord[]> {
   const records: PaymentRecord[] = []
   for await (const record of ledger.entries()) records.push(record)
   return records
-}
-
-function repeat(work: () => Promise<void>): { readonly end: () => Promise<void> } {
-  let over = false
-  const working = (async () => {
-    while (!over) await work()
-  })()
-  return {
-    end: () => {
-      over = true
-      return working
-    },
-  }
 }
 
 function unexpectedIn(output: string): string[] {

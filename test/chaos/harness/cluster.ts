@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
 import { startServer, type RunningServer } from '../../support/server.ts'
+import { ROUTES } from './routes.ts'
 import type { SeededRandom } from './seeded-random.ts'
 import type { PaymentMethod } from './payment-method.ts'
 import { openStore, type StoreName } from './store.ts'
@@ -62,10 +63,20 @@ export async function openCluster(settings: ClusterSettings): Promise<Cluster> {
     if (server === undefined) throw new Error(`there is no process ${index}`)
     return server
   }
-  for (let index = 0; index < processes; index += 1) await start(index)
   const stop = async (): Promise<string> => {
     await Promise.all(servers.map((server) => server.stop()))
     return [...outputs, ...servers.map((server) => server.output())].join('\n')
+  }
+  const close = async (): Promise<void> => {
+    await stop()
+    await Promise.all([store.close(), upstream.close()])
+    rmSync(dataDir, { recursive: true, force: true })
+  }
+  try {
+    for (let index = 0; index < processes; index += 1) await start(index)
+  } catch (fault) {
+    await close()
+    throw fault
   }
   return {
     upstream,
@@ -83,33 +94,16 @@ export async function openCluster(settings: ClusterSettings): Promise<Cluster> {
     },
     killStore: store.kill,
     stop,
-    close: async () => {
-      await stop()
-      await Promise.all([store.close(), upstream.close()])
-      rmSync(dataDir, { recursive: true, force: true })
-    },
+    close,
   }
 }
 
-/**
- * One handler that settles after the work, one that settles before it, one that commits a write once it is paid, and
- * two proxied routes with effects: one answers with JSON, the other with a stream.
- */
 function catalogOf({ catalogYaml }: PaymentMethod, { url }: Upstream): string {
-  const common = '    price: 0.01\n    timeout: 10s\n    summary: Work while processes are killed\n'
-  const n = 'n: { type: integer, required: true, minimum: 1, example: 1 }'
-  const get = (name: string, more = ''): string =>
-    `  /paid/${name}:\n${common}    parameters: { ${n} }\n    example: { n: 1 }\n${more}`
-  const post = (name: string, more = ''): string =>
-    `  POST /paid/${name}:\n${common}    upstream: ${url}/${name}\n    body: { properties: { ${n} } }\n${more}`
   return `catalog: 1
 service: { name: Chaos, version: '1.0.0' }
 payments:
   currency: USD
   ${catalogYaml}
 routes:
-${get('work')}${get('upfront', '    handler: work\n    settle: upfront\n')}${get('write')}${post('send')}${post(
-    'stream',
-    '    response: { stream: true, media_type: text/event-stream }\n',
-  )}`
+${ROUTES.map(({ yaml }) => yaml(url)).join('')}`
 }

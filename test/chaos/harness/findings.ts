@@ -1,6 +1,7 @@
 import type { PurchaseOutcome, ReceiptMatch } from './match-charges.ts'
 import type { Purchase } from './purchase-log.ts'
 import {
+  hasWrongAmount,
   hasWrongReceipt,
   isDoubleCharged,
   isLost,
@@ -17,6 +18,7 @@ const FINDINGS: readonly (readonly [string, (outcome: PurchaseOutcome) => boolea
   ['redelivered', isRedelivered],
   ['unpaid', isUnpaid],
   ['receipt of another purchase', hasWrongReceipt],
+  ['wrong amount', hasWrongAmount],
   ['neither charged nor answered', isUnanswered],
 ]
 
@@ -32,11 +34,11 @@ export function describeFindings(evidence: Evidence): string[] {
     if (mismatches.some((line) => references.some((reference) => line.includes(reference))))
       names.push('ledger mismatch')
     if (names.length === 0) return []
-    const title = `purchase ${index} of /paid/${purchase.route}?n=${purchase.n}: ${names.join(', ')}`
+    const title = `purchase ${index} of /paid/${purchase.route.name} with ${purchase.n}: ${names.join(', ')}`
     const payments = references.map((reference) => {
       const transactions = charges
         .filter((charge) => charge.reference === reference)
-        .map((charge) => charge.transaction)
+        .map((charge) => `${charge.transaction} (${charge.amount})`)
       const { id = 'no record', state = '', attempts = 0 } = recordOf.get(reference) ?? {}
       return `payment ${reference}: ${id} ${state}, ${attempts} attempts; charged by ${transactions.join(', ') || 'no transaction'}`
     })

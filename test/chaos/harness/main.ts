@@ -1,15 +1,13 @@
 import { parseArgs } from 'node:util'
 import { runChaos, type ChaosResult } from './chaos-run.ts'
 
-// Child processes end with this one, which a signal would end without its exit handlers.
-for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
-
 const { values } = parseArgs({
   options: {
     kills: { type: 'string', default: '200' },
     processes: { type: 'string', default: '2' },
     ledger: { type: 'string', default: 'lmdb' },
     protocol: { type: 'string', default: 'x402' },
+    reorg: { type: 'string', default: '60' },
     buyers: { type: 'string', default: '48' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
   },
@@ -17,10 +15,13 @@ const { values } = parseArgs({
 const seed = Number(values.seed)
 const kills = Number(values.kills)
 const processes = Number(values.processes)
+const reorgSeconds = Number(values.reorg)
 const store = oneOf(['lmdb', 'redis'] as const, values.ledger)
 const protocol = oneOf(['x402', 'mpp'] as const, values.protocol)
 const of = `${processes} process${processes === 1 ? '' : 'es'}`
-console.log(`seed ${seed}: ${kills} kills of ${of}, paid by ${protocol}, ledger in ${store}`)
+console.log(
+  `seed ${seed}: ${kills} kills of ${of}, paid by ${protocol}, ledger in ${store}, ${reorgSeconds === 0 ? 'no reorganization' : `a reorganization every ${reorgSeconds} s`}`,
+)
 
 const result = await runChaos({
   kills,
@@ -28,6 +29,7 @@ const result = await runChaos({
   store,
   protocol,
   seed,
+  reorgMs: reorgSeconds * 1_000,
   buyers: Number(values.buyers),
   onProgress: ({ kills: killed, log: { purchases, cutOff } }) => {
     const answered = purchases.filter(({ answer }) => answer !== undefined).length
@@ -42,19 +44,32 @@ const violations = [
   totals.doubleCharged,
   totals.unpaid,
   totals.wrongReceipts,
+  totals.wrongAmounts,
   totals.unknownCharges,
   totals.unresolved,
   totals.ledgerMismatches,
   totals.writeMismatches,
   totals.unkeyed,
   totals.withoutEffect,
+  result.log.wrongAnswers,
 ]
 process.exitCode = violations.every((count) => count === 0) ? 0 : 1
 
-function report({ totals, findings, log, recoveryMs, leaked, unexpected }: ChaosResult): void {
+function report({
+  totals,
+  findings,
+  log,
+  recoveryMs,
+  longestStallMs,
+  leaked,
+  unexpected,
+}: ChaosResult): void {
   const statuses = [...log.statuses].sort(([a], [b]) => a - b)
   const rows: [string, string | number][] = [
     ['kills', kills],
+    ['reorganizations', log.reorganizations.length],
+    ['transactions they dropped', sum(log.reorganizations.map(({ dropped }) => dropped))],
+    ['of these back in the pool', sum(log.reorganizations.map(({ returned }) => returned))],
     ['purchases', totals.purchases],
     ['answered', totals.answered],
     ['payments signed', totals.signed],
@@ -66,6 +81,7 @@ function report({ totals, findings, log, recoveryMs, leaked, unexpected }: Chaos
     ['redelivered, not charged', totals.redelivered],
     ['unpaid', totals.unpaid],
     ['receipts of other purchases', totals.wrongReceipts],
+    ['charges of wrong amounts', totals.wrongAmounts],
     ['charges without a purchase', totals.unknownCharges],
     ['records unresolved', totals.unresolved],
     ['ledger and chain differ', totals.ledgerMismatches],
@@ -79,6 +95,7 @@ function report({ totals, findings, log, recoveryMs, leaked, unexpected }: Chaos
     ['responses', statuses.map(([status, times]) => `${status}: ${times}`).join(', ')],
     ['5xx', statuses.reduce((sum, [status, times]) => (status >= 500 ? sum + times : sum), 0)],
     ['recovered after', `${(recoveryMs / 1000).toFixed(1)} s`],
+    ['longest stall of buyers', `${longestStallMs} ms`],
     ['leaked', leaked.length === 0 ? 'nothing' : leaked.join(', ')],
     ['unexpected errors', unexpected.length],
   ]
@@ -86,6 +103,10 @@ function report({ totals, findings, log, recoveryMs, leaked, unexpected }: Chaos
   for (const [name, value] of rows) console.log(`${name.padEnd(27)} ${value}`)
   for (const line of new Set(unexpected)) console.log(`  ${line}`)
   for (const line of findings) console.log(line)
+}
+
+function sum(counts: readonly number[]): number {
+  return counts.reduce((total, count) => total + count, 0)
 }
 
 function oneOf<T extends string>(names: readonly T[], given: string): T {

@@ -15,6 +15,7 @@ import {
 } from '../../support/tempo.ts'
 import type { SeededRandom } from './seeded-random.ts'
 import type { PaymentMethod } from './payment-method.ts'
+import { noteTransactions, reorganize } from './reorganization.ts'
 
 /** Delay of every call to the node, so that kills meet calls in flight. */
 const CALL_MS = 100
@@ -26,6 +27,7 @@ const TRANSFER = parseAbiItem(
 export async function openMpp(random: SeededRandom, secrets: Secrets): Promise<PaymentMethod> {
   const chain = await startTempo()
   const node = await openRpcProxy(chain.rpcUrl)
+  const rawOf = noteTransactions(node)
   node.onCall(async () => {
     await delay(random.between(0, CALL_MS))
   })
@@ -55,9 +57,10 @@ export async function openMpp(random: SeededRandom, secrets: Secrets): Promise<P
         fromBlock: 0n,
         strict: true,
       })
-      return logs.map(({ args: { memo }, transactionHash }) => ({
+      return logs.map(({ args: { memo, amount }, transactionHash }) => ({
         reference: memo.slice(-REFERENCE_DIGITS),
         transaction: transactionHash,
+        amount,
       }))
     },
     receiptOf: (answer) =>
@@ -65,6 +68,7 @@ export async function openMpp(random: SeededRandom, secrets: Secrets): Promise<P
     tick: async () => {
       await delay(1_000)
     },
+    reorganize: (depth) => reorganize({ rpcUrl: chain.rpcUrl, depth, random, rawOf }),
     close: async () => {
       await node.close()
       await chain.stop()

@@ -1,4 +1,5 @@
 import type { Hex } from '../../support/payment.ts'
+import type { Reorganization } from './reorganization.ts'
 
 /** A chain, the clients of a protocol, and a way to match charges on the chain with signed payments. */
 export interface PaymentMethod {
@@ -23,6 +24,8 @@ export interface PaymentMethod {
   readonly receiptOf: (answer: Response) => string | undefined
   /** Advances the chain once; called repeatedly during the run. */
   tick(): Promise<void>
+  /** Replaces the newest blocks of the chain; undefined when there is no transaction in them. */
+  reorganize(depth: number): Promise<Reorganization | undefined>
   close(): Promise<void>
 }
 
@@ -30,4 +33,6 @@ export interface Charge {
   /** Reference of the payment that moved the money. */
   readonly reference: string
   readonly transaction: string
+  /** In atomic units of a currency with six decimals. */
+  readonly amount: bigint
 }

@@ -1,8 +1,11 @@
+import type { Reorganization } from './reorganization.ts'
+import type { ChaosRoute } from './routes.ts'
+
 /** One purchase that a buyer wants to make once, and everything the buyer knows about it. */
 export interface Purchase {
   /** Address of the wallet. */
   readonly buyer: string
-  readonly route: string
+  readonly route: ChaosRoute
   readonly n: number
   /** Payment headers signed for it, by payment reference: a charge for any of them is a charge for this purchase. */
   readonly payments: Map<string, string>
@@ -37,6 +40,7 @@ export interface Kill {
 export interface PurchaseLog {
   readonly purchases: Purchase[]
   readonly kills: Kill[]
+  readonly reorganizations: Reorganization[]
   readonly statuses: Map<number, number>
   /** Requests without a complete response. */
   cutOff: number
@@ -45,5 +49,5 @@ export interface PurchaseLog {
 }
 
 export function openPurchaseLog(): PurchaseLog {
-  return { purchases: [], kills: [], statuses: new Map(), cutOff: 0, wrongAnswers: 0 }
+  return { purchases: [], kills: [], reorganizations: [], statuses: new Map(), cutOff: 0, wrongAnswers: 0 }
 }

@@ -3,6 +3,7 @@ export interface SeededRandom {
   /** An integer from `least` up to, not including, `end`. */
   between(least: number, end: number): number
   chance(probability: number): boolean
+  oneOf<T>(choices: readonly T[]): T
 }
 
 /** mulberry32: small, and good enough to choose moments. */
@@ -14,8 +15,14 @@ export function seededRandom(seed: number): SeededRandom {
     mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
+  const between = (least: number, end: number): number => least + Math.floor(next() * (end - least))
   return {
-    between: (least, end) => least + Math.floor(next() * (end - least)),
+    between,
     chance: (probability) => next() < probability,
+    oneOf: (choices) => {
+      const [choice] = choices.slice(between(0, choices.length))
+      if (choice === undefined) throw new Error('there is no choice')
+      return choice
+    },
   }
 }

@@ -21,6 +21,8 @@ export interface Totals {
   readonly unpaid: number
   /** Purchases that were charged and answered, with the receipt of another purchase: their own answer may be lost. */
   readonly wrongReceipts: number
+  /** Purchases with a charge of another amount than the price of the call. */
+  readonly wrongAmounts: number
   /** Charges that belong to no purchase. */
   readonly unknownCharges: number
   /** Payment records without a known outcome. */
@@ -68,6 +70,7 @@ export function countTotals(evidence: Evidence): Totals {
     redelivered: count(isRedelivered),
     unpaid: count(isUnpaid),
     wrongReceipts: count(hasWrongReceipt),
+    wrongAmounts: count(hasWrongAmount),
     unknownCharges: charges.length - outcomes.reduce((sum, outcome) => sum + outcome.charges.length, 0),
     unresolved: records.filter(({ state }) => state === 'settling' || state === 'unknown').length,
     ledgerMismatches: ledgerMismatches(evidence).length,
@@ -118,6 +121,10 @@ export function isUnpaid({ charges, receipt }: PurchaseOutcome): boolean {
 
 export function hasWrongReceipt({ charges, receipt }: PurchaseOutcome): boolean {
   return charges.length > 0 && receipt !== undefined && receipt.kind !== 'own'
+}
+
+export function hasWrongAmount({ charges, purchase: { route, n } }: PurchaseOutcome): boolean {
+  return charges.some(({ amount }) => amount !== route.price(n))
 }
 
 export function isUnanswered({ charges, receipt }: PurchaseOutcome): boolean {

@@ -63,9 +63,9 @@ export async function openUpstream(random: SeededRandom): Promise<Upstream> {
     if (typeof key !== 'string' || (known !== undefined && known.body !== body)) unkeyed += 1
     const { run, requests } = known ?? { run: newRun, requests: 0 }
     if (typeof key === 'string') effects.set(key, { body, run, requests: requests + 1 })
-    const { n }: { readonly n: number } = JSON.parse(body)
+    const n = numberIn(body)
     const result = JSON.stringify({ n, run, value: `stored-value-${run}` })
-    if (request.url === '/send') {
+    if (request.url !== '/stream') {
       response.setHeader('content-type', 'application/json').end(result)
       return
     }
@@ -87,4 +87,11 @@ export async function openUpstream(random: SeededRandom): Promise<Upstream> {
   })
   const { url, close } = await listening(server)
   return { url, runs: () => runs, writes, effects, unkeyed: () => unkeyed, close }
+}
+
+/** The number of a call: a member of a JSON body, the first word of any other. */
+function numberIn(body: string): number {
+  if (!body.startsWith('{')) return Number.parseInt(body, 10)
+  const { n }: { readonly n: number } = JSON.parse(body)
+  return n
 }

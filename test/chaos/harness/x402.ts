@@ -13,6 +13,7 @@ import {
 import type { Secrets } from '../../support/secrets.ts'
 import type { SeededRandom } from './seeded-random.ts'
 import type { PaymentMethod } from './payment-method.ts'
+import { noteTransactions, reorganize } from './reorganization.ts'
 
 const GAS = 10n ** 20n
 const WALLET_BALANCE = 10n ** 12n
@@ -25,6 +26,7 @@ export async function openX402(random: SeededRandom, secrets: Secrets): Promise<
   const chain = await startBase()
   const onchain = onchainClient(chain)
   const node = await openRpcProxy(chain.rpcUrl)
+  const rawOf = noteTransactions(node)
   node.onCall(async () => {
     await delay(random.between(0, CALL_MS))
   })
@@ -46,9 +48,10 @@ export async function openX402(random: SeededRandom, secrets: Secrets): Promise<
     referenceOf: (header) => nonceOf(header).toLowerCase(),
     referenceOfKey: (key) => key.slice(key.lastIndexOf(':') + 1),
     charges: async () =>
-      (await onchain.uses()).map(({ nonce, transaction }) => ({
+      (await onchain.uses()).map(({ nonce, transaction, amount }) => ({
         reference: nonce.toLowerCase(),
         transaction,
+        amount,
       })),
     receiptOf: (answer) => {
       if (!answer.headers.has('payment-response')) return undefined
@@ -60,6 +63,7 @@ export async function openX402(random: SeededRandom, secrets: Secrets): Promise<
       await delay(random.between(20, BLOCK_MS))
       await onchain.mine()
     },
+    reorganize: (depth) => reorganize({ rpcUrl: chain.rpcUrl, depth, random, rawOf }),
     close: async () => {
       await node.close()
       await chain.stop()

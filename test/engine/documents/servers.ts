@@ -119,10 +119,16 @@ t.test('describes a list as an array for a tool and as text for a route', async 
   )
   const page = pageOf(WITH_SERVER, catalog)
   t.match(page, '<td data-label="Type">array of strings</td>')
-  t.match(page, '<td data-label="Allowed">1 to 3 values</td>'.replace('1 to', 'up to'))
+  t.match(
+    page,
+    '<td data-label="Allowed">up to 3 values without commas, semicolons, vertical bars or white space</td>',
+  )
   t.match(page, '<code>[&quot;bristol&quot;,&quot;cork&quot;]</code>')
   t.notMatch(page, 'Comma-separated')
-  t.match(render('docs-md', catalog, WITH_SERVER), '| array of strings | yes |  | up to 3 values |')
+  t.match(
+    render('docs-md', catalog, WITH_SERVER),
+    '| array of strings | yes |  | up to 3 values without commas, semicolons, vertical bars or white space |',
+  )
 })
 
 t.test('leaves the page out without documentation, in the card too', async (t) => {

@@ -23,8 +23,6 @@ import { until } from '../../support/until.ts'
 import { BodyReader } from '../../../src/engine/http/body.ts'
 import { mppChallengeOf, signTempo, stockPayer } from '../../support/tempo.ts'
 
-t.setTimeout(120_000)
-
 const GUARDS = fileURLToPath(new URL('../../guards/catalog.yaml', import.meta.url))
 const LETTER = `
   POST /paid/letter:
@@ -230,6 +228,24 @@ t.test(
     t.equal((await chains.tempo.charged(addressOf(key))).transfers, 1)
   },
 )
+
+t.test('binds an MPP payment to the bytes of a body, not to the arguments in it', async (t) => {
+  const key = await chains.tempo.wallet()
+  const letter = (body: string, headers = {}): Promise<Response> =>
+    fetch(`${server.url}/paid/letter`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body,
+    })
+  const challenge = Challenge.fromResponse(await letter('{"n":1}'))
+  const authorization = await signTempo(chains.tempo.rpcUrl, key, challenge)
+  const other = await letter('{ "n": 1 }', { authorization })
+  t.equal(other.status, 402)
+  t.match(await other.json(), { code: 'invalid_challenge', detail: /another body/, charged: 'no' })
+  t.equal((await chains.tempo.charged(addressOf(key))).transfers, 0)
+  t.equal((await letter('{"n":1}', { authorization })).status, 200)
+  t.equal((await chains.tempo.charged(addressOf(key))).transfers, 1)
+})
 
 t.test('keeps room for what JSON takes once it is parsed, until its request is answered', async (t) => {
   const bodies = new BodyReader()

@@ -32,8 +32,6 @@ import { dial } from '../../support/http.ts'
 import { startServer, type RunningServer } from '../../support/server.ts'
 import { clientOf, stockPayer } from '../../support/tempo.ts'
 
-t.setTimeout(150_000)
-
 const FOLDER = fileURLToPath(new URL('../../fixtures/prices', import.meta.url))
 const STANDING = readFileSync(join(FOLDER, 'catalog.yaml'), 'utf8')
 const dataDir = mkdtempSync(join(tmpdir(), 'ratecard-'))

@@ -4,7 +4,7 @@ import t from 'tap'
 import type { ValidationError } from '../../../src/engine/catalog/validation-error.ts'
 import type { Arguments } from '../../../src/engine/handler.ts'
 import type { Json } from '../../../src/engine/json.ts'
-import { compileValidator, type Validator } from '../../../src/engine/catalog/validator.ts'
+import { compileArguments, compileValidator, type Validator } from '../../../src/engine/catalog/validator.ts'
 import { compileRoutes, routeAt } from '../../support/catalogs.ts'
 
 /** The check of a route with these parameters. */
@@ -432,6 +432,45 @@ t.test('splits lists at any usual separator and counts an item once', async (t) 
   for (const text of ['0', '10', 'x', '1,x', '1.5', '1e0', '9'.repeat(30)]) {
     t.match(refused(ids, `ids=${text}`)[0]?.msg, 'whole numbers from 1 to 9', text)
   }
+})
+
+t.test('refuses an item with a separator wherever a list comes as an array', async (t) => {
+  const { routes } = compileRoutes(`  POST /paid/tags:
+    price: { per: { items_of: tags, price: 0.001 } }
+    summary: X
+    parameters: { lands: { type: string, list: { max_items: 3 }, example: x } }
+    body: { properties: { tags: { type: string, required: true, list: { max_items: 3 }, example: x } } }
+`)
+  const [route] = routes
+  if (route === undefined) throw new Error('no route')
+  const overHttp = compileValidator(route, 'ignore')
+  const asTool = compileArguments(route)
+  for (const item of ['a,b', 'a;b', 'a|b', 'a b', 'a\tb', 'a\u00a0b', ' a', ',', '']) {
+    const body = overHttp({ path: {}, query: '', body: { tags: ['x', item] } })
+    t.match(body, { kind: 'invalid', errors: [{ loc: ['body', 'tags', 1] }] }, JSON.stringify(item))
+    t.match(asTool({ tags: ['x', item] }), {
+      kind: 'invalid',
+      errors: [{ loc: ['arguments', 'tags', 1] }],
+    })
+    t.match(asTool({ tags: ['x'], lands: [item] }), { kind: 'invalid' })
+  }
+  t.match(overHttp({ path: {}, query: '', body: { tags: ['a,b'] } }), {
+    errors: [
+      {
+        msg: 'Value error, each item of tags must be a value without commas, semicolons, vertical bars or white space',
+      },
+    ],
+  })
+  t.match(
+    overHttp({ path: {}, query: '', body: { tags: ['x', 'y', 'x'] } }),
+    { kind: 'valid', args: { tags: ['x', 'y', 'x'] } },
+    'an array of a body keeps its items',
+  )
+  t.match(
+    overHttp({ path: {}, query: 'tags=z', body: { tags: ['x'] } }),
+    { kind: 'valid', args: { tags: ['x'] } },
+    'the query does not replace a member of the body',
+  )
 })
 
 t.test('turns the one parameter of a sample into the list of its handler', async (t) => {

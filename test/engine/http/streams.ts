@@ -23,8 +23,6 @@ import { startStreamUpstream, type Run } from '../../support/upstream.ts'
 import { stockPayer } from '../../support/tempo.ts'
 import { until } from '../../support/until.ts'
 
-t.setTimeout(240_000)
-
 const FIXTURE = fileURLToPath(new URL('../../fixtures/streams', import.meta.url))
 
 const directory = mkdtempSync(join(tmpdir(), 'ratecard-streams-'))

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import {
   existsSync,
   chmodSync,
+  cpSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -16,7 +17,7 @@ import { basename, join } from 'node:path'
 import { open } from 'lmdb'
 import { readAnswer, writeAnswer } from '../../../src/engine/ledger/answers.ts'
 import { sweepAnswers } from '../../../src/engine/ledger/clean-up.ts'
-import { LedgerError } from '../../../src/engine/errors.ts'
+import { LedgerError, LedgerLostError } from '../../../src/engine/errors.ts'
 import { checkStore } from '../../../src/engine/ledger/lmdb-check.ts'
 import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
 import { testAnswers } from '../../contract/answers.ts'
@@ -45,9 +46,9 @@ t.test('lmdb: creates a missing directory of any name, for its owner only', asyn
 
 t.test('lmdb: refuses a store of another format, leaves it as it is and explains what to do', async (t) => {
   for (const [format, sentence] of [
-    [5, 'has format 5, this version works with format 4: start the version that has written it'],
-    [2, 'has format 2, this version works with format 4: start the version that has written it'],
-    ['what?', 'has an unknown format, this version works with format 4: start the version'],
+    [6, 'has format 6, this version works with format 5: start the version that has written it'],
+    [2, 'has format 2, this version works with format 5: start the version that has written it'],
+    ['what?', 'has an unknown format, this version works with format 5: start the version'],
   ] as const) {
     const directory = newPlace(t)
     const root = open({ path: directory, encoding: 'json', maxDbs: 8 })
@@ -79,7 +80,7 @@ t.test('lmdb: stops writing to a store that a newer version migrates', async (t)
     () => ledger.addExpiring('name', 'fact', 1),
     () => ledger.lease('name', 'owner', 1, 2),
   ]
-  for (const change of changes) await t.rejects(change(), { name: 'LedgerError', message: / has format 5, / })
+  for (const change of changes) await t.rejects(change(), { name: 'LedgerError', message: / has format 6, / })
   t.strictSame(await ledger.get('x402:one'), entry)
   await worker.finish()
 })
@@ -269,7 +270,7 @@ t.test('lmdb: notices deleted files, refuses new payments and finishes the old o
   const refused = {
     name: 'LedgerError',
     message:
-      /^the ledger files in .* were deleted or replaced while this process uses them: no new payment is taken; stop/,
+      /^the ledger in .* has lost its files: they were deleted or replaced: no new payment is taken; .* "ratecard ledger reopen"$/,
   }
   const calls: (() => Promise<unknown>)[] = [
     () => ledger.check(),
@@ -279,6 +280,51 @@ t.test('lmdb: notices deleted files, refuses new payments and finishes the old o
   ]
   for (const call of calls) await t.rejects(call(), refused)
   t.equal(await ledger.replace(entry, nextRecord(entry, { state: 'fulfilled' })), true)
+})
+
+t.test('lmdb: goes on with other files once an operator has reopened them, and not before', async (t) => {
+  const directory = newPlace(t)
+  const ledger = await openLmdbLedger(directory)
+  t.teardown(() => ledger.close())
+  const [one, two] = [makeRecord('x402:one'), makeRecord('x402:two')]
+  await ledger.insert(one)
+  for (const [losses, entry] of [one, two].entries()) {
+    rmSync(directory, { recursive: true })
+    const operator = startWorker(['lmdb', directory, 'reopen', ''])
+    t.equal(await operator.line(), 'ready')
+    await t.rejects(ledger.check(), LedgerLostError, 'an empty store is there')
+    t.equal(await ledger.replace(entry, nextRecord(entry)), true, 'existing payments are finished')
+    operator.begin()
+    t.equal(await operator.line(), 'reopened')
+    const calls = [
+      ledger.insert(two),
+      ledger.check(),
+      ledger.addExpiring('a', 'b', 10),
+      ledger.listExpiring('a', 1),
+    ]
+    await Promise.all(calls)
+    t.strictSame(await ledger.get(two.key), two, `after loss ${losses + 1}`)
+    t.equal(await ledger.get(one.key), undefined)
+    await operator.finish()
+  }
+})
+
+t.test('lmdb: stays closed when the mark of an earlier reopening comes back with other files', async (t) => {
+  const directory = newPlace(t)
+  const first = await openLmdbLedger(directory)
+  await first.reopen()
+  await first.close()
+  const backup = newPlace(t)
+  cpSync(directory, backup, { recursive: true })
+  const ledger = await openLmdbLedger(directory)
+  t.teardown(() => ledger.close())
+  rmSync(directory, { recursive: true })
+  cpSync(backup, directory, { recursive: true })
+  // A file system may give the number of a deleted file to a new one.
+  const { dev, ino } = statSync(join(directory, 'data.mdb'), { bigint: true })
+  const [, at = ''] = readFileSync(join(directory, 'reopened'), 'utf8').split(' ')
+  writeFileSync(join(directory, 'reopened'), `${dev}:${ino} ${at}`)
+  await t.rejects(ledger.check(), LedgerLostError)
 })
 
 t.test('lmdb: ends a lease of a clock that was an hour ahead after its length', async (t) => {

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { inspect } from 'node:util'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
+import { LedgerLostError } from '../../../src/engine/errors.ts'
 import { openRedisLedger } from '../../../src/engine/ledger/redis.ts'
 import { asStored, makeRecord, nextRecord } from '../../support/payment-records.ts'
 import { redisAbsence, startRedis, type RunningRedis } from '../../support/redis.ts'
@@ -105,7 +106,7 @@ function testConnection(): void {
     line.cutAnswers(1)
     await t.rejects(ledger.insert(entry), { message: / cannot be known$/ })
     t.strictSame(await ledger.get('x402:one'), entry, 'it was stored')
-    t.equal(line.sent().split('SETNX').length - 1, 1)
+    t.equal(line.sent().split("'SETNX', identity").length - 1, 1)
     t.equal(line.sent().split(entry.authorizationHash).length - 1, 1, 'and sent once')
     const next = nextRecord(entry, { state: 'fulfilled' })
     line.cutAnswers(1)
@@ -156,9 +157,9 @@ function testConnection(): void {
     await redis.command('CONFIG', 'SET', 'maxmemory', 1)
     await refused('OOM')
     await redis.command('CONFIG', 'SET', 'maxmemory', 0)
-    await redis.command('SET', '{ratecard}:format', '5')
+    await redis.command('SET', '{ratecard}:format', '6')
     await refused('FORMAT')
-    await redis.command('SET', '{ratecard}:format', '4')
+    await redis.command('SET', '{ratecard}:format', '5')
     await redis.command('RENAME', '{ratecard}:dues:cleanup', '{ratecard}:kept')
     await redis.command('SET', '{ratecard}:dues:cleanup', 'no list')
     await t.rejects(ledger.due('cleanup', 1, 1), {
@@ -166,6 +167,50 @@ function testConnection(): void {
     })
     await redis.command('RENAME', '{ratecard}:kept', '{ratecard}:dues:cleanup')
     t.equal(await ledger.replace(entry, nextRecord(entry)), true, 'it goes on once that is repaired')
+  })
+
+  t.test('takes no payment after the store was emptied, until an operator has reopened it', async (t) => {
+    const { redis, ledger } = await openFixture(t)
+    const neighbour = await open(t, redis.url)
+    const entry = makeRecord('x402:one')
+    await ledger.insert(entry)
+    const place = `the ledger in Redis at 127.0.0.1:${redis.port} has lost its data`
+    const closed = async (reason: string): Promise<void> => {
+      for (const each of [ledger, neighbour])
+        for (const call of writesOf(each)) {
+          const fault: unknown = await call().catch((caught: unknown) => caught)
+          t.ok(fault instanceof LedgerLostError)
+          t.match(fault, { message: new RegExp(`^${place}: ${reason}: .*"ratecard ledger reopen"$`) })
+        }
+    }
+    const stored = String(await redis.command('GET', '{ratecard}:identity'))
+    await redis.command('FLUSHALL')
+    await closed('it was emptied')
+    t.equal(await redis.command('DBSIZE'), 0, 'nothing was written into it')
+    const restarted = await open(t, redis.url)
+    await restarted.insert(makeRecord('x402:new'))
+    await closed('it was emptied')
+    await redis.command('SET', '{ratecard}:identity', stored)
+    await closed('it was emptied')
+    const operator = await open(t, redis.url)
+    await operator.reopen()
+    for (const each of [ledger, neighbour, restarted]) {
+      await each.check()
+      t.equal(await each.get(entry.key), undefined)
+    }
+    t.equal(await ledger.replace(entry, nextRecord(entry)), false, 'a lost payment is not there')
+    t.equal(await neighbour.insert(entry), undefined)
+    t.strictSame(await ledger.insert(entry), entry)
+  })
+
+  t.test('takes no payment after another store has taken the place of its own', async (t) => {
+    const { redis, ledger } = await openFixture(t)
+    await redis.command('FLUSHALL')
+    const other = await open(t, redis.url)
+    const message = / has lost its data: another one has taken its place: /
+    for (const call of writesOf(ledger)) await t.rejects(call(), { message })
+    await other.reopen()
+    for (const each of [ledger, other]) await each.check()
   })
 
   t.test('leaves a Redis that has become a replica, and returns when it is the master', async (t) => {
@@ -279,7 +324,7 @@ function testConnection(): void {
     await ledger.lease('{a} thing', 'somebody', 1, 2)
     const keys = await redis.command('KEYS', '*')
     if (!Array.isArray(keys)) throw new Error('there are no keys')
-    t.equal(keys.length, 8)
+    t.equal(keys.length, 9)
     for (const key of keys.map(String)) t.ok(key.startsWith('{ratecard}:'), key)
   })
 }
@@ -313,6 +358,20 @@ function callsOf(ledger: Ledger): (() => Promise<unknown>)[] {
     () => ledger.lease('thing', 'owner', 1, 2),
     () =>
       ledger.release({ name: 'thing', owner: 'owner', fencingToken: 1, leaseState: undefined }, undefined),
+    () => ledger.reopen(),
+  ]
+}
+
+/** What must not happen in a store that has lost data. */
+function writesOf(ledger: Ledger): (() => Promise<unknown>)[] {
+  const [one, two] = [makeRecord('x402:one'), makeRecord('x402:two')]
+  return [
+    () => ledger.check(),
+    () => ledger.insert(two),
+    () => ledger.replace(one, nextRecord(one)),
+    () => ledger.addExpiring('name', 'fact', 1),
+    () => ledger.listExpiring('name', 1),
+    () => ledger.lease('thing', 'owner', 1, 2),
   ]
 }
 

@@ -63,7 +63,7 @@ t.test(
       supportedVersions: ['2026-07-28'],
       capabilities: { tools: {}, extensions: { 'org.x402/payment': {} } },
       instructions:
-        /^Tools that only MCP serves\. Most calls cost .*npx ratecard mcp https:\/\/api\.example\.com --max-per-call/,
+        /^Tools that only MCP serves\. Most calls cost .*npx ratecard-buyer mcp https:\/\/api\.example\.com --max-per-call/,
     })
     const older = await rpc(
       tools,

@@ -1,99 +1,19 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
-import type { PaymentRecord, Purchase, Refund } from '../../../src/engine/ledger/payment-record.ts'
-import { refundPayment, type RefundResult } from '../../../src/engine/protocols/refund.ts'
-import { startBase } from '../../support/base-chain.ts'
-import {
-  ANSWER,
-  HOUR,
-  openLedgerFixture,
-  purchaseOf,
-  receiptOf,
-  sell,
-  type LedgerFixture,
-} from '../../support/ledger-fixture.ts'
+import { ANSWER, HOUR, openLedgerFixture, purchaseOf } from '../../support/ledger-fixture.ts'
+import { bookSale, openRefundPlaces, refund, refundOf } from '../../support/refunds.ts'
 import { openRpcProxy } from '../../support/rpc-proxy.ts'
-import { addressOf, randomKey, type Hex } from '../../support/payment.ts'
-import { PATH_USD, startTempo, TEMPO_CHAIN } from '../../support/tempo.ts'
+import { addressOf, randomKey } from '../../support/payment.ts'
 
-t.setTimeout(120_000)
+const places = await openRefundPlaces()
+t.teardown(() => places.stop())
+const { x402 } = places
 
-const [base, tempo] = await Promise.all([startBase(), startTempo()])
-t.teardown(async () => {
-  await Promise.all([base.stop(), tempo.stop()])
-})
-
-/** A chain on which payments were taken, as far as refunds see it. */
-interface Place {
-  readonly chainId: number
-  readonly rpcUrl: string
-  readonly purchase: () => Purchase
-  /** The key of an account with tokens and gas. */
-  readonly account: () => Promise<Hex>
-  /** What an address holds that was empty before, in atomic units. */
-  readonly balance: (address: string) => Promise<bigint>
-}
-
-const places: Readonly<Record<string, Place>> = {
-  x402: {
-    chainId: 8453,
-    rpcUrl: base.rpcUrl,
-    purchase: () => purchaseOf(),
-    account: async () => {
-      const key = randomKey()
-      await base.mint(addressOf(key), 1_000_000n)
-      await base.setGas(addressOf(key), 10n ** 18n)
-      return key
-    },
-    balance: (address) => base.balance(address as Hex),
-  },
-  mpp: {
-    chainId: TEMPO_CHAIN,
-    rpcUrl: tempo.rpcUrl,
-    purchase: () => {
-      const network = `eip155:${TEMPO_CHAIN}`
-      return purchaseOf({ key: `mpp:${network}:${randomKey()}`, protocol: 'mpp', network, asset: PATH_USD })
-    },
-    account: () => tempo.wallet(),
-    balance: async (address) => (await tempo.received(address)).reduce((sum, each) => sum + each, 0n),
-  },
-}
-
-async function refund(
-  { dataDir }: LedgerFixture,
-  { chainId, rpcUrl }: Pick<Place, 'chainId' | 'rpcUrl'>,
-  key: Hex,
-  id: string,
-): Promise<RefundResult> {
-  const ledger = await openLmdbLedger(join(dataDir, 'ledger'))
-  // A minute of waiting takes six seconds here: the chain has a block each second.
-  let waited = 0
-  const now = (): number => Date.now() + waited
-  const sleep = async (ms: number): Promise<void> => {
-    waited += ms
-    await new Promise((resolve) => setTimeout(resolve, ms / 10))
-  }
-  try {
-    const entry = await ledger.find(id)
-    if (entry === undefined) throw new Error(`there is no payment ${id}`)
-    const rpcUrls = { [chainId]: rpcUrl }
-    return await refundPayment({ ledger, owner: 'a command', rpcUrls, caller: fetch, key, now, sleep }, entry)
-  } finally {
-    await ledger.close()
-  }
-}
-
-async function refundOf(fixture: LedgerFixture): Promise<Refund | undefined> {
-  return (await fixture.all())[0]?.refund
-}
-
-function bookSale(fixture: LedgerFixture, purchase: Purchase): Promise<PaymentRecord> {
-  return fixture.record(purchase, Date.now() - HOUR, sell(receiptOf(purchase)))
-}
-
-for (const [protocol, place] of Object.entries(places)) {
+for (const [protocol, place] of [
+  ['x402', places.x402],
+  ['mpp', places.mpp],
+] as const) {
   t.test(
     `${protocol}: sends the amount of a payment back once, also when the ledger has forgotten it`,
     async (t) => {
@@ -171,8 +91,7 @@ for (const [protocol, place] of Object.entries(places)) {
 t.test(
   'x402: has the token refuse a second refund when neither the ledger nor the logs know the first',
   async (t) => {
-    const { x402: place } = places
-    if (place === undefined) throw new Error('x402 is a place')
+    const place = x402
     const fixture = openLedgerFixture(t)
     const purchase = place.purchase()
     const { id } = await bookSale(fixture, purchase)
@@ -199,13 +118,12 @@ t.test(
 )
 
 t.test('x402: says that the account has no gas, and goes on once it has', async (t) => {
-  const { x402: place } = places
-  if (place === undefined) throw new Error('x402 is a place')
+  const place = x402
   const fixture = openLedgerFixture(t)
   const purchase = place.purchase()
   const { id } = await bookSale(fixture, purchase)
   const key = randomKey()
-  await base.mint(addressOf(key), 5000n)
+  await places.base.mint(addressOf(key), 5000n)
   const poor = { kind: 'refused', reason: /holds too little to pay for the gas/ }
   t.match(await refund(fixture, place, key, id), poor)
   t.equal(await refundOf(fixture), undefined, 'nothing was recorded as sent')
@@ -215,7 +133,7 @@ t.test('x402: says that the account has no gas, and goes on once it has', async 
   node.instead(async (method) => (method === 'eth_getBalance' ? { result: '0xde0b6b3a7640000' } : undefined))
   t.match(await refund(fixture, { ...place, rpcUrl: node.url }, key, id), poor)
   t.match(await refundOf(fixture), { kind: 'sending' })
-  await base.setGas(addressOf(key), 10n ** 18n)
+  await places.base.setGas(addressOf(key), 10n ** 18n)
   t.match(await refund(fixture, place, key, id), { kind: 'sent' })
   t.equal(await place.balance(purchase.payer), 5000n)
 })
@@ -225,8 +143,6 @@ t.test('refuses to refund what was left uncharged or may have been', async (t: T
   const { id } = await fixture.record(purchaseOf(), Date.now() - HOUR, async (lease) => {
     await lease.advance('fulfilled', { answer: ANSWER })
   })
-  const { x402 } = places
-  if (x402 === undefined) throw new Error('x402 is a place')
   t.match(await refund(fixture, x402, randomKey(), id), { kind: 'refused', reason: 'nothing was charged' })
   const unknown = await fixture.record(purchaseOf(), Date.now() - HOUR, async (lease) => {
     await lease.advance('settling', { dispatch: { kind: 'payer', hash: randomKey() } })

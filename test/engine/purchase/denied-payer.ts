@@ -19,8 +19,6 @@ import { openShop } from '../../support/shop.ts'
 import { mppChallengeOf, openCredential, signTempo, startTempo, TEMPO_CHAIN } from '../../support/tempo.ts'
 import { until } from '../../support/until.ts'
 
-t.setTimeout(90_000)
-
 const CATALOG = fileURLToPath(new URL('../../fixtures/payments/mpp.yaml', import.meta.url))
 const MORE = `
   /paid/deep: { price: 0.005, handler: work, settle: upfront, summary: Is paid for first }

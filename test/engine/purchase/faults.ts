@@ -1,9 +1,14 @@
 import { Agent, request } from 'node:http'
+import type { Socket } from 'node:net'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { isJsonObject, type JsonObject } from '../../../src/engine/json.ts'
+import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
+import type { State } from '../../../src/engine/ledger/payment-record.ts'
 import { openBuyer, readBought, type Bought } from '../../support/buyer.ts'
 import { openBreakingProxy } from '../../support/breaking-proxy.ts'
+import { dial } from '../../support/http.ts'
 import {
   addressOf,
   challengeOf,
@@ -118,6 +123,64 @@ t.test('redelivers an answer that was cut off to a stock client at its next try,
     t.equal(shop.upstream.runs(), runs + 1)
   }
 })
+
+/** Buys on a connection of its own; resolves to it when the answer is complete. */
+async function buyOver(path: string, { header }: SignedPayment): Promise<Socket> {
+  const socket = await dial(shop.url)
+  let answer = ''
+  socket.setEncoding('utf8').on('data', (text: string) => (answer += text))
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nPAYMENT-SIGNATURE: ${header}\r\n\r\n`)
+  await until('the answer is complete', () => /^HTTP\/1.1 200 [^]*\}$/.test(answer))
+  return socket
+}
+
+/** Resolves when the answer to the only payment of a key counts as delivered. */
+async function untilDelivered(key: Hex): Promise<void> {
+  const ledger = await openLmdbLedger(join(shop.server.dataDir, 'ledger'))
+  const stateOf = async (): Promise<State | undefined> => {
+    for await (const { payer, state } of ledger.entries())
+      if (payer.toLowerCase() === addressOf(key).toLowerCase()) return state
+    return undefined
+  }
+  await until('the answer counts as delivered', async () => (await stateOf()) === 'sent')
+  await ledger.close()
+}
+
+t.test('redelivers an answer whose connection was reset after its last byte, uncharged', async (t) => {
+  const [key, later] = [await shop.wallet(), await shop.wallet()]
+  const [path, next] = [query(), query()]
+  const runs = shop.upstream.runs()
+  ;(await buyOver(path, await pay(path, key))).resetAndDestroy()
+  ;(await buyOver(next, await pay(next, later))).end()
+  await untilDelivered(later)
+  t.match(await openBuyer(key, secrets).buy(`${shop.url}${path}`), { status: 200, run: runs + 1 })
+  t.equal(await shop.onchain.charges(addressOf(key)), 1)
+})
+
+t.test(
+  'redelivers an answer whose connection was reset while its process was blocked, uncharged',
+  async (t) => {
+    const [key, blocker, later] = [await shop.wallet(), await shop.wallet(), await shop.wallet()]
+    const [path, blocking, next] = [query(), query('/paid/block'), query()]
+    const [payment, block] = [await pay(path, key), await pay(blocking, blocker)]
+    const runs = shop.upstream.runs()
+    let release = (): void => undefined
+    const released = new Promise<void>((resolve) => (release = resolve))
+    shop.upstream.during(() => released)
+    const blocked = send(`${shop.url}${blocking}`, block.header)
+    await until('the handler runs', () => shop.upstream.runs() === runs + 1)
+    shop.upstream.during(async () => {})
+    const socket = await buyOver(path, payment)
+    release()
+    await shop.server.said(/^blocked by /m)
+    socket.resetAndDestroy()
+    t.equal((await blocked).status, 200)
+    ;(await buyOver(next, await pay(next, later))).end()
+    await untilDelivered(later)
+    t.match(await openBuyer(key, secrets).buy(`${shop.url}${path}`), { status: 200, run: runs + 2 })
+    t.equal(await shop.onchain.charges(addressOf(key)), 1)
+  },
+)
 
 t.test('charges a buyer once who hangs up at any moment and signs again at another process', async (t) => {
   const moments = {

@@ -395,6 +395,31 @@ t.test('drops work whose client has left, and charges such a payer first', async
   })
 })
 
+t.test('leaves a client uncharged that leaves just before its payment is recorded', async (t) => {
+  const shop = await openShop(t)
+  const leaving = new AbortController()
+  shop.bank.beforeRecord = async () => leaving.abort()
+  t.strictSame(await shop.buy({ gone: leaving.signal }), { kind: 'disconnected' })
+  t.equal(await shop.stored(), undefined)
+  t.equal(shop.runs(), 1)
+  t.equal(shop.bank.charges, 0)
+})
+
+t.test('settles a recorded payment whose client leaves before it is recorded once more', async (t) => {
+  const shop = await openShop(t)
+  const leaving = new AbortController()
+  const payment = shop.payment({
+    settle: async (journal) => {
+      await journal.record(TRANSACTION)
+      leaving.abort()
+      await journal.record({ ...TRANSACTION, hash: '0x05', nonce: 5 })
+      return SETTLED
+    },
+  })
+  t.match(await shop.buy({ payment, gone: leaving.signal }), { kind: 'answered', receipt: RECEIPT })
+  t.match(await shop.stored(), { state: 'settled', dispatch: { hash: '0x05' } })
+})
+
 t.test('finishes the work of a client that has left for a waiting copy', async (t) => {
   const shop = await openShop(t)
   const leaving = new AbortController()

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { describeExit } from '../../support/exit.ts'
 import { MAIN, nodeCommand } from '../../support/server.ts'
 import { openRedisProxy, type KillPoint } from './redis-proxy.ts'
 
@@ -49,7 +50,9 @@ export async function startKillableServer(
     child.kill('SIGKILL')
   }
   process.once('exit', end)
+  let ended = ''
   const dead = once(child, 'exit').then(async () => {
+    ended = describeExit(child.exitCode, child.signalCode)
     process.off('exit', end)
     await proxy?.close()
   })
@@ -62,7 +65,7 @@ export async function startKillableServer(
     }
     child.stdout?.on('data', take)
     child.stderr?.on('data', take)
-    void dead.then(() => reject(new Error(`the server has ended:\n${output}`)))
+    void dead.then(() => reject(new Error(`the server ${ended}:\n${output}`)))
   })
   return {
     url,

@@ -8,8 +8,6 @@ import t, { type Test } from 'tap'
 import { hold } from '../../../src/service/memory/lock.ts'
 import { nodeCommand } from '../../support/server.ts'
 
-t.setTimeout(120_000)
-
 function newFile(t: Test): string {
   const directory = mkdtempSync(join(tmpdir(), 'ratecard-lock-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))

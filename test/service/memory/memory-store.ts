@@ -7,8 +7,6 @@ import { openPostgres } from '../../../src/service/memory/postgres.ts'
 import { testMemoryStore, type Findings } from '../../contract/memory-store.ts'
 import { postgresAbsence, startPostgres, wireDatabase } from '../support/postgres.ts'
 
-t.setTimeout(240_000)
-
 let first: Findings | undefined
 
 /** Who moves from one engine to the other gets the same answers. */

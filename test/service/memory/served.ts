@@ -9,8 +9,6 @@ import { runProgram } from '../../support/server.ts'
 import { openShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
 
-t.setTimeout(240_000)
-
 const toText = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
 
 t.test('sells memories to wallets on the server that an operator runs', async (t) => {

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
 import { vector } from '@electric-sql/pglite-pgvector'
+import { describeExit } from '../../support/exit.ts'
 import { listening } from '../../support/http.ts'
 
 /** Debian keeps several next to each other, and none in the path. */
@@ -68,7 +69,7 @@ export async function startPostgres(): Promise<RunningPostgres> {
   process.once('exit', end)
   await new Promise<void>((resolve, reject) => {
     child.stderr.on('data', (chunk) => /ready to accept connections/.test(String(chunk)) && resolve())
-    child.once('exit', (code) => reject(new Error(`PostgreSQL has ended with ${code}`)))
+    child.once('exit', (code, signal) => reject(new Error(`PostgreSQL ${describeExit(code, signal)}`)))
   })
   return {
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,

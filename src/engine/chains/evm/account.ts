@@ -2,13 +2,18 @@ import type { Address } from '../../address.ts'
 import type { LeaseState } from '../../ledger/ledger.ts'
 import { DistributedLock, type LockSettings } from '../../ledger/lease.ts'
 import type { Network } from '../../networks.ts'
-import type { Chain, Fees, SignedTransaction } from './chain.ts'
+import type { Chain, Fees } from './chain.ts'
 
 /** An account that pays the gas. */
 export interface Account {
   readonly address: Address
   /** Serialises and signs an EIP-1559 transaction. */
   readonly sign: (transaction: UnsignedTransaction) => SignedTransaction
+}
+
+export interface SignedTransaction {
+  readonly raw: `0x${string}`
+  readonly hash: string
 }
 
 interface UnsignedTransaction extends Bid {

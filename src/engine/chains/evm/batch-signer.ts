@@ -6,6 +6,7 @@ import type { Address } from '../../address.ts'
 import { type LeaseContext, ACQUIRE_TIMEOUT_MS } from '../../ledger/lease.ts'
 import type { Network } from '../../networks.ts'
 import {
+  answer,
   batchOf,
   CHECK_ALONE_MS,
   CHECK_IN_BATCH_MS,
@@ -25,7 +26,7 @@ import {
   UnminedTransactions,
   type Broadcast,
 } from './unmined.ts'
-import { type Chain, type Fees, type Sender } from './chain.ts'
+import type { Chain, Fees, Sender } from './chain.ts'
 import {
   FEES_TOO_HIGH,
   IN_USE,
@@ -329,12 +330,6 @@ export class Signer {
         answer(members, { kind: 'unknown', transaction })
     }
   }
-}
-
-/** Resolves every request with the same result. */
-function answer(waiting: readonly Waiting[], result: SendResult | SignerBusy): readonly [] {
-  for (const { resolve } of waiting) resolve(result)
-  return []
 }
 
 /** The accounts that pay for gas on one network. */

@@ -2,8 +2,17 @@ import type { Address } from '../../address.ts'
 import { CommitAbandonedError, JointCommit } from '../../ledger/lease.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { allocate, type NonceState } from './account.ts'
-import { word, type Chain, type Clock, type Sender } from './chain.ts'
-import type { Ready, Signed, Submission, TransactionCall } from './transaction.ts'
+import { word, type Chain, type Sender } from './chain.ts'
+import type { Clock } from '../../runtime.ts'
+import type {
+  Ready,
+  SendResult,
+  Signed,
+  SignerBusy,
+  Submission,
+  TransactionCall,
+  Waiting,
+} from './transaction.ts'
 
 /** Multicall3, at the same address on every network of the table: https://github.com/mds1/multicall3. */
 export const MULTICALL3: Address = '0xcA11bde05977b3631167028862bE2a173976CA11'
@@ -315,4 +324,10 @@ async function record(ledger: Ledger, signed: Signed): Promise<'recorded' | read
   })
   // When no member is at fault, each is sent alone to find the cause.
   return left.length < members.length ? batchOf(left) : left.map(single)
+}
+
+/** Resolves every request with the same result. */
+export function answer(waiting: readonly Waiting[], result: SendResult | SignerBusy): readonly [] {
+  for (const { resolve } of waiting) resolve(result)
+  return []
 }

@@ -1,14 +1,7 @@
 import { isAddress, sameAddress, toChecksum, type Address } from '../../address.ts'
-import {
-  word,
-  type Block,
-  type Chain,
-  type Log,
-  type LogFilter,
-  type Span,
-  type TransactionReceipt,
-  type RpcAnswer,
-} from './chain.ts'
+import { word, type Block, type Chain, type TransactionReceipt } from './chain.ts'
+import type { Span, Log, LogFilter } from './event-log.ts'
+import type { RpcAnswer } from './json-rpc.ts'
 
 /** The node did not answer, or not completely. The message is for the operator and contains nothing from the node. */
 export class RpcUnavailableError extends Error {

@@ -3,7 +3,8 @@ import type { Refusal } from '../../errors.ts'
 import type { JointCommit } from '../../ledger/lease.ts'
 import type { OwnTransaction } from '../../ledger/payment-record.ts'
 import type { Bid } from './account.ts'
-import type { Sender, TransactionReceipt, RpcAnswer } from './chain.ts'
+import type { Sender, TransactionReceipt } from './chain.ts'
+import type { RpcAnswer } from './json-rpc.ts'
 
 /** The effect of a transaction, and its deadline. */
 export interface TransactionCall {

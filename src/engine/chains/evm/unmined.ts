@@ -1,7 +1,9 @@
 import type { Network } from '../../networks.ts'
-import { bid, raise, type Account, type Bid } from './account.ts'
-import type { SignedTransaction, Chain, Clock, Fees, TransactionReceipt, RpcAnswer } from './chain.ts'
+import { bid, raise, type Account, type Bid, type SignedTransaction } from './account.ts'
+import type { Chain, Fees, TransactionReceipt } from './chain.ts'
+import type { Clock } from '../../runtime.ts'
 import type { Signed, TransactionCall, TransactionRequest, Tracked } from './transaction.ts'
+import type { RpcAnswer } from './json-rpc.ts'
 
 /** A transaction is replaced at a higher fee after it has been the lowest one for longer than a block takes. */
 const SLOW_MS = 15_000

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { toChecksum } from '../../address.ts'
 import type { Payments } from '../../catalog/catalog.ts'
-import { Chain, type Clock } from '../../chains/evm/chain.ts'
-import { type RpcTransport } from '../../runtime.ts'
+import { Chain } from '../../chains/evm/chain.ts'
+import { CANNOT_LOOK, lookAtBlocks } from '../../chains/evm/finality.ts'
+import type { Clock, RpcTransport } from '../../runtime.ts'
 import type { Refusal } from '../../errors.ts'
 import { isJsonObject, parseJson, type JsonObject } from '../../json.ts'
 import type { PaymentRecord, Receipt } from '../../ledger/payment-record.ts'
@@ -30,16 +31,9 @@ import {
   type Terms,
 } from './challenge.ts'
 import { findCredential, readCredential, type Credential, type FoundCredential } from './credential.ts'
-import {
-  checkNonce,
-  findReceipt,
-  resume,
-  send,
-  simulateTransfer,
-  UNAVAILABLE,
-  type PayerTransfer,
-} from './settlement.ts'
-import { Validator, type Answer } from './validator.ts'
+import { PendingTransfers } from './pending-transfers.ts'
+import { findReceipt, resume, send, simulateTransfer, UNAVAILABLE, type PayerTransfer } from './settlement.ts'
+import { Validator, type Answer, type SignedTransfer } from './validator.ts'
 
 interface MppSettings extends Clock {
   readonly names: SettingNames
@@ -55,7 +49,7 @@ interface MppSettings extends Clock {
   readonly report: (fault: unknown) => void
 }
 
-/** The MPP networks of all revisions of the catalog: a new revision keeps the thread of the old one. */
+/** The MPP networks of all revisions of the catalog: a new revision keeps the thread and the payments of the old one. */
 export interface MppNetworks {
   /** Undefined while something is missing. */
   of(mpp: MppTerms): Protocol | undefined
@@ -71,6 +65,15 @@ export function openMppNetworks(settings: MppSettings): MppNetworks {
   const { names, baseUrl, recipient, secretKeys, rpcUrls, caller, random, report, now, sleep } = settings
   const realm = realmOf(baseUrl)
   const validator = new Validator({ realm, secretKeys, rpcUrls, report })
+  const networks = new Map<number, { readonly chain: Chain; readonly pending: PendingTransfers }>()
+  const networkAt = (chainId: number, rpcUrl: string) => {
+    const known = networks.get(chainId)
+    if (known !== undefined) return known
+    const chain = new Chain(rpcUrl, caller)
+    const network = { chain, pending: new PendingTransfers(chain, { now, sleep }) }
+    networks.set(chainId, network)
+    return network
+  }
   const missing = ({ chain }: MppTerms): string[] => [
     ...(recipient === undefined ? [names.mppRecipient] : []),
     ...(secretKeys.length === 0 ? [names.mppSecretKeys] : []),
@@ -83,8 +86,8 @@ export function openMppNetworks(settings: MppSettings): MppNetworks {
       const rpcUrl = rpcUrls[chainId]
       if (missing(mpp).length > 0 || recipient === undefined || rpcUrl === undefined) return undefined
       const terms = { realm, chainId, currency, recipient }
-      const chain = new Chain(rpcUrl, caller)
-      return createMpp({ terms, secretKeys, validator, chain, now, sleep }, random)
+      const network = networkAt(chainId, rpcUrl)
+      return createMpp({ terms, secretKeys, validator, ...network, now, sleep }, random)
     },
     missing,
     close: () => validator.close(),
@@ -103,6 +106,7 @@ interface PaymentContext extends Clock {
   readonly secretKeys: readonly string[]
   readonly validator: Validator
   readonly chain: Chain
+  readonly pending: PendingTransfers
 }
 
 /** A transaction lives for 25 s, of which the settlement takes its part. */
@@ -127,6 +131,8 @@ export function createMpp(context: PaymentContext, random: (bytes: number) => Ui
         ? undefined
         : createChallenge(endpoint, amount, { terms, secretKey, now, nextNonce }),
     resolve: (entry) => resolve(context, entry),
+    lookAtBlocks: async (network, blocks) =>
+      network === networkOf(terms.chainId) ? lookAtBlocks(context.chain, 1, blocks) : CANNOT_LOOK,
     receiptHeaders: (entry, receipt, status) =>
       status >= 200 && status < 300 ? { 'Payment-Receipt': encode(receiptOf(entry, receipt)) } : {},
     failureHeaders: () => ({}),
@@ -179,7 +185,7 @@ function chargePayment(
   { challenge, transaction, token: credential }: Credential,
   context: PaymentContext,
 ): Payment {
-  const { terms, secretKeys, validator, chain } = context
+  const { terms, secretKeys, validator, chain, pending } = context
   const [network, asset, payee] = [
     networkOf(terms.chainId),
     toChecksum(terms.currency),
@@ -198,16 +204,22 @@ function chargePayment(
     const reading = await read()
     if (reading.kind !== 'transfer') return refusalOf(reading)
     const { payer, call } = reading.transfer
-    const [early, refusal] = await Promise.all([
-      checkNonce(chain, reading.transfer),
-      call === undefined ? undefined : simulateTransfer(chain, { from: payer, to: asset, data: call }),
-    ])
-    return early ?? refusal
+    return call === undefined ? undefined : simulateTransfer(chain, { from: payer, to: asset, data: call })
   }
   const simulate = async (): Promise<Refusal | undefined> => {
     const simulation = validator.ask({ kind: 'simulate', token: credential })
     const [said, refusal] = await Promise.all([simulation, tryTransfer()])
     return said.kind === 'fit' ? refusal : refusalOf(said)
+  }
+  let reserved: SignedTransfer | undefined
+  const reserve = async (): Promise<Refusal | undefined> => {
+    const reading = await read()
+    if (reading.kind !== 'transfer') return refusalOf(reading)
+    const { transfer } = reading
+    if (reserved !== undefined) return undefined
+    const refusal = await pending.reserve({ ...transfer, token: asset, amount })
+    if (refusal === undefined) reserved = transfer
+    return refusal
   }
   return {
     protocol,
@@ -248,8 +260,15 @@ function chargePayment(
       // Accounts of Tempo are named by their keys.
       return { kind: 'verified', payer, account: 'key', validBefore: validBefore * 1000 }
     },
-    simulate,
-    release: () => undefined,
+    // A transaction that cannot be carried out beside its payer’s others is refused although each would pass alone.
+    simulate: async () => {
+      const [unfit, refusal] = await Promise.all([reserve(), simulate()])
+      return refusal ?? unfit
+    },
+    release: () => {
+      if (reserved !== undefined) pending.release(reserved)
+      reserved = undefined
+    },
     // Simulates again, since the payer’s funds may have moved during the work.
     settle: async (journal) => {
       const reading = await read()

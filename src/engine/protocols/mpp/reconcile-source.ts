@@ -10,8 +10,8 @@ import {
   type LogScanner,
   type Transfer,
 } from '../../chains/evm/logs.ts'
-import type { Log, Span } from '../../chains/evm/chain.ts'
 import type { IncomingSpan, OnchainStatus, Incoming, ReconcileSource } from '../reconcile/compare.ts'
+import type { Log, Span } from '../../chains/evm/event-log.ts'
 
 export const TRANSFER_WITH_MEMO =
   `0x${fingerprint('TransferWithMemo(address,address,uint256,bytes32)', 32)}` as const

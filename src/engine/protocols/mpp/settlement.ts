@@ -1,14 +1,9 @@
 import type { Address } from '../../address.ts'
+import { blockOf } from '../../chains/evm/finality.ts'
 import { isTransfer, type Transfer } from '../../chains/evm/logs.ts'
-import {
-  isHex,
-  poll,
-  word,
-  isRevert,
-  type Chain,
-  type Clock,
-  type TransactionReceipt,
-} from '../../chains/evm/chain.ts'
+import { isHex, type Chain, type TransactionReceipt } from '../../chains/evm/chain.ts'
+import { isRevert } from '../../chains/evm/json-rpc.ts'
+import { poll, type Clock } from '../../runtime.ts'
 import type { Refusal } from '../../errors.ts'
 import type { PayerTransaction } from '../../ledger/payment-record.ts'
 import { SETTLEMENT_FAILED, UNCONFIRMED, type Settlement } from '../protocol.ts'
@@ -49,32 +44,6 @@ export async function simulateTransfer(
   if (answer.kind === 'result') return undefined
   if (!isRevert(answer)) return UNAVAILABLE
   const detail = 'the token would not carry the transfer out: the payer holds less of it, or it is paused'
-  return { code: 'verification_failed', detail }
-}
-
-/** What a buyer may have on its way to us at once, in one sequence of nonces. */
-const MOST_AHEAD = 16n
-/** The sequence without an order, for transactions that expire. */
-const EXPIRING = 2n ** 256n - 1n
-/** Tempo’s precompile for the sequences of an account, and its `getNonce(address,uint256)`. */
-const NONCE_MANAGER = '0x4e4F4E4345000000000000000000000000000000'
-const GET_NONCE = '0x89535803'
-
-/**
- * A transaction waits for those before it in its sequence: one far ahead of its account would never be mined, after
- * the work was done. Nodes ignore the gap in simulations.
- */
-export async function checkNonce(
-  chain: Chain,
-  { payer, nonce, nonceKey }: { readonly payer: Address; readonly nonce: bigint; readonly nonceKey: bigint },
-): Promise<Refusal | undefined> {
-  // Nothing can be missing before the first of a sequence.
-  if (nonceKey === EXPIRING || nonce <= MOST_AHEAD) return undefined
-  const call = `${GET_NONCE}${word(payer)}${word(nonceKey)}` as const
-  const answer = await (nonceKey === 0n ? chain.nextNonce(payer) : chain.read(NONCE_MANAGER, call))
-  if (answer.kind !== 'result' || answer.result === '0x') return UNAVAILABLE
-  if (nonce <= BigInt(answer.result) + MOST_AHEAD) return undefined
-  const detail = `the nonce of the transaction is more than ${MOST_AHEAD} ahead of its account`
   return { code: 'verification_failed', detail }
 }
 
@@ -131,9 +100,9 @@ export async function findReceipt(
 
 function readReceipt(
   { network, expected }: PayerTransfer,
-  { hash, succeeded, logs }: TransactionReceipt,
+  { hash, succeeded, logs, ...seen }: TransactionReceipt,
 ): Settlement {
   if (!succeeded || !logs.some((log) => isTransfer(log, expected))) return SETTLEMENT_FAILED
-  const receipt = { transaction: hash, network, payer: expected.from, amount: expected.amount.toString() }
-  return { kind: 'settled', receipt }
+  const moved = { transaction: hash, network, payer: expected.from, amount: expected.amount.toString() }
+  return { kind: 'settled', receipt: { ...moved, ...blockOf(seen) } }
 }

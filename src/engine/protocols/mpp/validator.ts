@@ -25,6 +25,13 @@ export interface SignedTransfer {
   /** Nonce of the payer’s account, for the key of its sequence. */
   readonly nonce: bigint
   readonly nonceKey: bigint
+  readonly gas: bigint
+  /** In 10⁻¹⁸ dollars. */
+  readonly maxFeePerGas: bigint
+  /** Undefined when the transaction leaves it to account and chain. */
+  readonly feeToken: Address | undefined
+  /** The key that signed for the payer, when it is not the payer’s own. */
+  readonly accessKey: Address | undefined
   /** Calldata of the transfer when it is the only call: after a swap it cannot be simulated separately. */
   readonly call: `0x${string}` | undefined
 }

@@ -14,16 +14,19 @@ import {
   isHex,
   keccak256,
   LimitExceededRpcError,
+  numberToHex,
+  recoverAddress,
   ResourceUnavailableRpcError,
   RpcError,
   stringToHex,
   TimeoutError,
   toRlp,
 } from 'viem'
+import { publicKeyToAddress } from 'viem/accounts'
 import { verifyHash } from 'viem/actions'
-import { Abis, Transaction } from 'viem/tempo'
+import { Abis, TokenId, Transaction } from 'viem/tempo'
 import { tempo as tempoChain } from 'viem/tempo/chains'
-import { sameAddress, toChecksum } from '../../address.ts'
+import { sameAddress, toChecksum, type Address } from '../../address.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { Answer, Answered, Asked, Question, ThreadSettings, Demand } from './validator.ts'
 
@@ -114,7 +117,7 @@ type TempoTransaction = Transaction.TransactionSerializableTempo
 async function readTransaction(client: Client, sent: `0x${string}`, demand: Demand): Promise<Answer> {
   const transaction = parse(sent)
   if (transaction === undefined) return unfit('it is not a signed Tempo transaction (type 0x76)')
-  const { from, chainId, validBefore, nonce = 0, nonceKey = 0n } = transaction
+  const { from, chainId, validBefore, nonce = 0, nonceKey = 0n, gas = 0n, maxFeePerGas = 0n } = transaction
   // A sender who leaves the fee to a sponsor has not signed the final transaction.
   if (transaction.feePayerSignature !== undefined)
     return unfit('it leaves its fee to somebody else; the payer pays the fee')
@@ -137,6 +140,10 @@ async function readTransaction(client: Client, sent: `0x${string}`, demand: Dema
         validBefore,
         nonce: BigInt(nonce),
         nonceKey: BigInt(nonceKey),
+        gas,
+        maxFeePerGas,
+        feeToken: feeTokenOf(transaction),
+        accessKey: await accessKeyOf(transaction, raw),
         call,
       },
     }
@@ -200,11 +207,43 @@ async function hasSigned(
   raw: `0x${string}`,
 ): Promise<boolean> {
   if (signature?.type === 'secp256k1') return true
+  const parts = signatureOf(raw)
+  return parts !== undefined && verifyHash(client, { address, ...parts, mode: 'allowAccessKey' })
+}
+
+/** The signature of a transaction, and the hash that it signs. */
+function signatureOf(
+  raw: `0x${string}`,
+): { readonly hash: `0x${string}`; readonly signature: `0x${string}` } | undefined {
   const fields = fromRlp(`0x${raw.slice(4)}`, 'hex')
-  const envelope = fields.at(-1)
-  if (!Array.isArray(fields) || !isHex(envelope)) return false
-  const hash = keccak256(concatHex(['0x76', toRlp(fields.slice(0, -1))]))
-  return verifyHash(client, { address, hash, signature: envelope, mode: 'allowAccessKey' })
+  const signature = fields.at(-1)
+  if (!Array.isArray(fields) || !isHex(signature)) return undefined
+  return { hash: keccak256(concatHex(['0x76', toRlp(fields.slice(0, -1))])), signature }
+}
+
+/** The access key that has signed for an account; undefined when the account has signed itself. Throws for one unknown. */
+async function accessKeyOf(
+  { signature }: TempoTransaction,
+  raw: `0x${string}`,
+): Promise<Address | undefined> {
+  if (signature?.type !== 'keychain') return undefined
+  const { inner, userAddress, version } = signature
+  if (inner.type === 'p256' || inner.type === 'webAuthn') {
+    const point = [inner.publicKey.x, inner.publicKey.y].map((each) => numberToHex(each, { size: 32 }))
+    return toChecksum(publicKeyToAddress(concatHex(['0x04', ...point])))
+  }
+  const signed = signatureOf(raw)
+  if (inner.type !== 'secp256k1' || signed === undefined) throw new TypeError('no kind of access key')
+  const hash = version === 'v1' ? signed.hash : keccak256(concatHex(['0x04', signed.hash, userAddress]))
+  const { r, s, yParity } = inner.signature
+  const parts = { r: numberToHex(r, { size: 32 }), s: numberToHex(s, { size: 32 }), yParity }
+  return toChecksum(await recoverAddress({ hash, signature: parts }))
+}
+
+/** A token is named by its address, or by the number at the end of it. */
+function feeTokenOf({ feeToken }: TempoTransaction): Address | undefined {
+  if (feeToken === undefined) return undefined
+  return toChecksum(typeof feeToken === 'bigint' ? TokenId.toAddress(feeToken) : feeToken)
 }
 
 function unfit(reason: string): Answer {

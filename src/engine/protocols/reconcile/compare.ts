@@ -1,6 +1,6 @@
 import { sameAddress, type Address } from '../../address.ts'
-import type { Span } from '../../chains/evm/chain.ts'
 import type { PaymentRecord } from '../../ledger/payment-record.ts'
+import type { Span } from '../../chains/evm/event-log.ts'
 
 /** A payment to one of our addresses, as the chain tells it. */
 export interface OnchainPayment {

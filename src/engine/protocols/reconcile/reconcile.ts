@@ -7,7 +7,7 @@ import type { Ledger } from '../../ledger/ledger.ts'
 import { isRefundDue } from '../../ledger/payment-lifecycle.ts'
 import { findNetwork, NETWORKS } from '../../networks.ts'
 import { MppSource, onchainNames } from '../mpp/reconcile-source.ts'
-import { showsRefund } from '../refund.ts'
+import { showsRefund } from '../refund-proof.ts'
 import { X402Source } from '../x402/reconcile-source.ts'
 import {
   compareEntry,
@@ -28,6 +28,8 @@ interface ReconcileSettings {
   readonly rpcUrls: Readonly<Record<number, string>>
   /** Who is paid by x402 now; others are known from the ledger. */
   readonly payTo: string | undefined
+  /** Who is paid by MPP now. */
+  readonly mpp?: MppAccount | undefined
   /** Milliseconds since the epoch. */
   readonly since: number
   readonly caller: RpcTransport
@@ -35,6 +37,15 @@ interface ReconcileSettings {
   readonly sleep: (ms: number) => Promise<void>
   /** Told how far the search on a network is. */
   readonly progress: (network: string, done: bigint, all: bigint) => void
+}
+
+/** An account that is paid by MPP. */
+interface MppAccount {
+  /** Chain id. */
+  readonly chain: number
+  /** Address of the token. */
+  readonly currency: string
+  readonly recipient: string
 }
 
 /** Compares the ledger with the logs of every chain it has payments on, in both directions. Changes nothing. */
@@ -193,6 +204,7 @@ interface AccountSettings {
   readonly chains: ReadonlySet<number>
   /** Who is paid by x402 now; others are known from the ledger. */
   readonly payTo: string | undefined
+  readonly mpp?: MppAccount | undefined
   /** Milliseconds since the epoch. */
   readonly since: number
   /** What the chain calls a payment. */
@@ -204,7 +216,7 @@ const LEAD_MS = 3_600_000
 
 /** Reads the whole ledger once; an unfinished record counts whatever its age. */
 async function findAccounts(settings: AccountSettings): Promise<ReceivingAccount[]> {
-  const { ledger, chains, payTo, since, namesOf } = settings
+  const { ledger, chains, payTo, mpp, since, namesOf } = settings
   const accounts = new Map<string, Growing>()
   const accountOf = (protocol: string, network: string, asset: string): Growing => {
     const name = [protocol, network, asset].join(' ').toLowerCase()
@@ -226,6 +238,8 @@ async function findAccounts(settings: AccountSettings): Promise<ReceivingAccount
     for (const { id, chainId, token } of NETWORKS)
       if (chains.has(chainId)) accountOf('x402', id, token.address).payees.add(toChecksum(payTo))
   }
+  if (mpp !== undefined && chains.has(mpp.chain) && isAddress(mpp.recipient))
+    accountOf('mpp', `eip155:${mpp.chain}`, mpp.currency).payees.add(toChecksum(mpp.recipient))
   for await (const entry of ledger.entries()) {
     const { protocol, network, asset, payee, key, createdAt, settledAt } = entry
     const account = accountOf(protocol, network, asset)

@@ -7,7 +7,7 @@ import {
   type ToolEndpoint,
 } from '../../catalog/catalog.ts'
 import { bodyExample, JSON_MEDIA, kindOf } from '../../catalog/body.ts'
-import { inputSchema, parameterSchema } from '../../catalog/input-schema.ts'
+import { inputOf, inputSchema, parameterSchema } from '../../catalog/input-schema.ts'
 import { compact, isJsonObject, type Json, type JsonObject } from '../../json.ts'
 
 /** Everything; without the dialect of the schema; without tags; without limits; without choices and what is required; types only. */
@@ -224,11 +224,14 @@ function exampleValues(
 }
 
 /** The parameters of one place. */
-function valuesSchema({ parameters }: Route, place: Parameter['in'], detail: Detail): JsonObject {
+function valuesSchema(route: Route, place: Parameter['in'], detail: Detail): JsonObject {
+  const { parameters, operation } = route
+  const isTyped = place === 'body' && operation.body?.kind === 'json'
+  const schemaOf = isTyped ? typedSchema : valueSchema
   const shown = parameters.flatMap((parameter, index): [string, JsonObject][] => {
     const description = index < detail.described ? parameter.description : undefined
     if (parameter.in !== place) return []
-    return [[parameter.name, compact({ ...valueSchema(parameter, detail), description })]]
+    return [[parameter.name, compact({ ...schemaOf(parameter, detail), description })]]
   })
   const required = parameters.flatMap((each) => (each.in === place && each.required ? [each.name] : []))
   return {
@@ -250,6 +253,17 @@ function valueSchema(parameter: Parameter, detail: Detail): JsonObject {
     default: value === '' ? undefined : value,
     enum: reaches(detail, 'plain') ? allowed : undefined,
     ...(reaches(detail, 'limited') ? { minimum, maximum, exclusiveMinimum, minLength } : {}),
+  })
+}
+
+/** The same of a member of a JSON body, in which a list is an array. */
+function typedSchema(parameter: Parameter, detail: Detail): JsonObject {
+  if (parameter.list === undefined) return valueSchema(parameter, detail)
+  const { type, items, minItems, maxItems } = inputOf(parameter)
+  return compact({
+    type,
+    items: reaches(detail, 'plain') ? items : undefined,
+    ...(reaches(detail, 'limited') ? { minItems, maxItems } : {}),
   })
 }
 

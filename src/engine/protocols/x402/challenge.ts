@@ -16,14 +16,8 @@ import type { Micros } from '../../money.ts'
 import { findNetwork } from '../../networks.ts'
 import { encodeAfter, TOKEN_LENGTH, type Challenge, type IssuedChallenge } from '../protocol.ts'
 import { bazaarExtension, COMPLETE, detailsOf, LEAST, reaches, type Detail } from './bazaar.ts'
-import {
-  IDENTIFIER,
-  IDENTIFIER_EXTENSION,
-  requirementsOf,
-  type AcceptedNetwork,
-  type Listing,
-  type Requirements,
-} from './payload.ts'
+import { IDENTIFIER, IDENTIFIER_EXTENSION, type Listing } from './payload.ts'
+import { requirementsOf, type AcceptedNetwork, type Requirements } from './requirements.ts'
 
 /**
  * Bytes of PAYMENT-REQUIRED: with the first, all headers of a 402 that also offers MPP fit into the 4 KB of common

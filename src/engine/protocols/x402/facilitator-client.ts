@@ -31,7 +31,7 @@ export type FacilitatorAnswer<T> =
   | { readonly kind: 'answer'; readonly value: T }
   /** No connection came about: the facilitator has seen nothing of the request. */
   | { readonly kind: 'unreached' }
-  /** Refused by its token, rate limit or address before anything was started. */
+  /** A status that is given for tokens, rate limits and addresses, and no word on the payment. */
   | { readonly kind: 'declined'; readonly status: number }
   /** No readable answer: the request may have been executed or not. */
   | { readonly kind: 'lost' }
@@ -100,7 +100,7 @@ export function createFacilitator(
       const value = read(await bodyOf(response), response)
       if (value !== undefined) return { kind: 'answer', value }
       const { status } = response
-      return isAtTheDoor(status) ? { kind: 'declined', status } : { kind: 'lost' }
+      return isDeclining(status) ? { kind: 'declined', status } : { kind: 'lost' }
     } catch (fault) {
       return { kind: wasNeverSent(fault) ? 'unreached' : 'lost' }
     }
@@ -113,11 +113,14 @@ export function createFacilitator(
   }
 }
 
-/** Answers without a word on the payment that are given before anything is begun. 400 is not among them: some say it for every exception. */
-const AT_THE_DOOR: ReadonlySet<number> = new Set([401, 403, 404, 405, 413, 429])
+/**
+ * Usually given before anything is begun, which they do not prove: a gateway that repeats a request may answer with them
+ * after the first attempt was carried out. 400 is not among them: some say it for every exception.
+ */
+const DECLINING: ReadonlySet<number> = new Set([401, 403, 404, 405, 413, 429])
 
-function isAtTheDoor(status: number): boolean {
-  return AT_THE_DOOR.has(status) || (status >= 300 && status < 400)
+function isDeclining(status: number): boolean {
+  return DECLINING.has(status) || (status >= 300 && status < 400)
 }
 
 /** Facilitators say no under 4xx and 5xx as well as under 200: the body counts, not the status. */

@@ -1,9 +1,9 @@
-import { poll, type Clock, type Pace } from '../../chains/evm/chain.ts'
+import { poll, type Clock, type Pace } from '../../runtime.ts'
 import type { ErrorCode, Refusal } from '../../errors.ts'
 import type { SettlementAttempt } from '../../ledger/payment-record.ts'
 import type { Journal, Settlement } from '../protocol.ts'
 import { settled, simulate } from './payload.ts'
-import { verifyErc1271, type ExpectedTransfer } from './token.ts'
+import { balanceOf, isUsed, verifyErc1271, type ExpectedTransfer } from './token.ts'
 import type { Facilitator, FacilitatorAnswer, SettleResponse } from './facilitator-client.ts'
 import { findTransfer, type ChainReader } from './onchain-status.ts'
 import type { ListingReports } from './listing-reports.ts'
@@ -19,10 +19,6 @@ interface FacilitatorContext extends Clock {
   readonly listings: Pick<ListingReports, 'note'>
 }
 
-/** How long the outcome is awaited after the request has ended, before the buyer is asked to try again. */
-const PACE = { first: 100, factor: 1.5, longest: 1_000, patience: 10_000 }
-/** The same after a refusal of a payment that the token would still accept. */
-const REFUSED_PACE = { first: 100, factor: 2, longest: 500, patience: 1_000 }
 /** How long a node may take for a simulation. */
 const SIMULATION_MS = 5_000
 /** Who has used it longer ago than this is found when the payment is resolved, by the time it came. */
@@ -35,6 +31,49 @@ const UNREACHABLE: Refusal = {
   detail: 'nobody who settles payments on this network can be reached now; nothing was charged',
 }
 const PENDING: Settlement = { kind: 'unknown', detail: 'the payment was sent and is not confirmed yet' }
+
+/** Longer than a facilitator takes to have a transaction mined. */
+const LONG: Pace = { first: 100, factor: 1.5, longest: 1_000, patience: 10_000 }
+/** A block of the usual networks: most of these answers are true, and their buyers are waiting. */
+const SHORT: Pace = { first: 100, factor: 2, longest: 500, patience: 2_500 }
+
+/**
+ * What each answer to POST /settle leads to: a request to the next facilitator, or a look at the chain that lasts so long
+ * before the buyer is asked to try again. Only `unreached` can never follow a settlement: gateways and facilitators repeat
+ * requests, and answer with the outcome of the last attempt, whatever became of the first.
+ *
+ * With a node, the chain decides: `settled` when it shows the transfer; `failed` when the authorization was canceled, used
+ * for something else or has expired unused, or when the chain confirms a refusal (`isConfirmed`). Else the payment is
+ * `unknown`, since its transaction may be in no block yet: recovery and the next copy of the payment ask again.
+ *
+ * Without a node, the facilitator is trusted: what it states as success or as a known reason of a refusal counts. Anything
+ * else is `unknown`.
+ */
+const FOLLOW_UPS: Readonly<Record<Claim['kind'], Pace | 'next facilitator'>> = {
+  /** No connection, or none with TLS: not a byte of the request was written. */
+  unreached: 'next facilitator',
+  /** `success: false` with a reason of `settleRefusal`, under any status. */
+  refused: SHORT,
+  /** A redirect, 401, 403, 404, 405, 413 or 429 without a word on the payment. */
+  declined: SHORT,
+  /** Anything else: success, pending, other reasons and statuses, an answer that is cut off, unreadable or missing. */
+  open: LONG,
+}
+
+/** What a facilitator claims about a settlement. */
+type Claim =
+  | { readonly kind: 'unreached' | 'declined' | 'open' }
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
+
+/** A refusal is true of the first answer only: to a repeated request, our own success looks like one. */
+function claimIn(answer: FacilitatorAnswer<SettleResponse>): Claim {
+  if (answer.kind === 'lost') return { kind: 'open' }
+  if (answer.kind !== 'answer') return { kind: answer.kind }
+  const code = answer.value.success ? undefined : settleRefusal(answer.value.errorReason)
+  if (code === undefined) return { kind: 'open' }
+  const detail = 'the facilitator did not settle this payment; nothing was charged'
+  return { kind: 'refused', refusal: code === 'chain_unavailable' ? UNREACHABLE : { code, detail } }
+}
 
 /**
  * Has payments verified and settled by facilitators: the one that has verified a payment settles it, and another one is asked
@@ -109,21 +148,33 @@ async function settle(
     await journal.record({ kind: 'facilitator', url: by.url, request: body })
     const answer = await by.settle(body)
     noteListing(context, by, request, answer)
-    if (answer.kind !== 'unreached') {
+    const claim = claimIn(answer)
+    const followUp = FOLLOW_UPS[claim.kind]
+    if (followUp !== 'next facilitator') {
       const { reader } = context
       return reader === undefined
-        ? believe(context, request.expected, by, body, answer)
-        : confirm(context, reader, request, since, answer)
+        ? believe(context, request.expected, by, body, { answer, claim })
+        : confirm(context, reader, watchedOf(request, since), { request, claim, pace: followUp })
     }
     others = others.filter((facilitator) => facilitator !== by)
     verified = await verify(others, request)
   }
-  const { refusal } = verified
-  // No request was sent: nothing has moved, unless somebody else has settled the payment.
-  if (refusal.code !== 'invalid_exact_evm_nonce_already_used') return { kind: 'failed', refusal }
-  return context.reader === undefined
-    ? PENDING
-    : watch(context, context.reader, request.expected, since, PACE)
+  return settleUnsent(context, request, since, verified.refusal)
+}
+
+/** No facilitator has received the request: nothing has moved, unless somebody else has settled the payment. */
+async function settleUnsent(
+  context: FacilitatorContext,
+  request: SettlementRequest,
+  since: number,
+  refusal: Refusal,
+): Promise<Settlement> {
+  const { reader } = context
+  const isNowUsed = refusal.code === 'invalid_exact_evm_nonce_already_used'
+  if (reader === undefined) return isNowUsed ? PENDING : { kind: 'failed', refusal }
+  if (isNowUsed) return watch(context, reader, watchedOf(request, since), LONG)
+  const seen = await findTransfer(reader, request.expected, 0, since)
+  return seen.kind === 'failed' ? { kind: 'failed', refusal } : seen
 }
 
 /** The settlement does not wait for it. */
@@ -138,80 +189,88 @@ function noteListing(
   void listings.note({ ...listing, facilitator: new URL(url).host, operation })
 }
 
-/**
- * The chain decides, whatever the facilitator has said. Its refusal counts when the token would not carry the payment out
- * either, or when the chain does not show the payment in the time of a block: what was sent anyway is seen by then.
- */
+/** The chain decides, whatever the facilitator claims. */
 async function confirm(
   context: FacilitatorContext,
   reader: ChainReader,
-  { expected, payload: { payload }, signedBy }: SettlementRequest,
-  since: number,
-  answer: FacilitatorAnswer<SettleResponse>,
+  watched: Watched,
+  {
+    request,
+    claim,
+    pace,
+  }: { readonly request: SettlementRequest; readonly claim: Claim; readonly pace: Pace },
 ): Promise<Settlement> {
-  if (answer.kind === 'declined') return { kind: 'failed', refusal: UNREACHABLE }
-  const refusal = refusalIn(answer)
-  if (refusal === undefined) return watch(context, reader, expected, since, PACE)
-  const { chain } = reader
-  const { token } = expected
-  const found = await simulate({ chain, token }, { ...payload, signedBy }, undefined, SIMULATION_MS)
-  if (found !== undefined && UNUSED.has(found.code)) return { kind: 'failed', refusal }
-  const isOpen = found === undefined
-  const seen = await watch(context, reader, expected, since, isOpen ? REFUSED_PACE : PACE)
-  return isOpen && seen.kind === 'unknown' ? { kind: 'failed', refusal } : seen
+  if (claim.kind === 'refused' && (await isConfirmed(reader, request)))
+    return { kind: 'failed', refusal: claim.refusal }
+  return watch(context, reader, watched, pace)
 }
 
-/** Why the token refuses an authorization after it has found it unused (FiatTokenV2_2 looks in this order). */
-const UNUSED: ReadonlySet<ErrorCode> = new Set([
-  'invalid_exact_evm_insufficient_balance',
-  'invalid_exact_evm_signature',
-  'invalid_exact_evm_transaction_simulation_failed',
-])
+/**
+ * Whether a payment is unused and the token would refuse it, as the facilitator claims: a transaction that is on its way
+ * fails too. Use and balance are read at one block: several nodes may be behind one address.
+ */
+async function isConfirmed(
+  { chain }: ChainReader,
+  { expected, payload: { payload }, signedBy }: SettlementRequest,
+): Promise<boolean> {
+  const { token, from, value } = expected
+  const head = await chain.block('latest')
+  if (head.kind !== 'result') return false
+  const { number } = head.result
+  const [used, balance] = await Promise.all([
+    isUsed(chain, expected, number),
+    balanceOf({ chain, token }, from, number),
+  ])
+  if (used !== false || balance === undefined) return false
+  if (balance < value) return true
+  // The token looks at the signature after it has found the authorization unused.
+  const found = await simulate({ chain, token }, { ...payload, signedBy }, undefined, SIMULATION_MS)
+  return found?.code === SIGNATURE
+}
 
-/** A no that leaves no doubt: true of the first answer only, for to a repeated request our own success looks like one. */
-function refusalIn(answer: FacilitatorAnswer<SettleResponse>): Refusal | undefined {
-  if (answer.kind !== 'answer' || answer.value.success) return undefined
-  const code = settleRefusal(answer.value.errorReason)
-  if (code === undefined) return undefined
-  return code === 'chain_unavailable'
-    ? UNREACHABLE
-    : { code, detail: 'the facilitator did not settle this payment; nothing was charged' }
+/** A payment whose outcome the chain will show; times in milliseconds since the epoch. */
+interface Watched {
+  readonly expected: ExpectedTransfer
+  readonly validBefore: number
+  /** Before this it was not used. */
+  readonly since: number
+}
+
+function watchedOf({ expected, payload }: SettlementRequest, since: number): Watched {
+  return { expected, since, validBefore: Number(payload.payload.authorization.validBefore) * 1_000 }
 }
 
 /** Waits until the chain shows the outcome. */
 async function watch(
   context: FacilitatorContext,
   reader: ChainReader,
-  expected: ExpectedTransfer,
-  since: number,
+  { expected, validBefore, since }: Watched,
   pace: Pace,
 ): Promise<Settlement> {
   const look = async (): Promise<Settlement | undefined> => {
-    const seen = await findTransfer(reader, expected, Infinity, since)
+    const seen = await findTransfer(reader, expected, validBefore, since)
     return seen.kind === 'unknown' ? undefined : seen
   }
   return (await poll(context, pace, look)) ?? PENDING
 }
 
-/** Without a node: trusts the facilitator, and repeats the request while it answers "pending". */
+/** Without a node: trusts the facilitator’s word, and repeats the request while it answers "pending". */
 async function believe(
   context: FacilitatorContext,
   expected: ExpectedTransfer,
   facilitator: Facilitator,
   body: string,
-  first: FacilitatorAnswer<SettleResponse>,
+  { answer: first, claim }: { readonly answer: FacilitatorAnswer<SettleResponse>; readonly claim: Claim },
 ): Promise<Settlement> {
-  if (first.kind === 'declined') return { kind: 'failed', refusal: UNREACHABLE }
-  const refusal = refusalIn(first)
-  if (refusal !== undefined) return { kind: 'failed', refusal }
-  const end = context.now() + PACE.patience
-  let answer: FacilitatorAnswer<SettleResponse> = first
+  if (claim.kind === 'refused') return { kind: 'failed', refusal: claim.refusal }
+  const end = context.now() + LONG.patience
+  let answer = first
   while (answer.kind === 'answer') {
     const { success, transaction, errorReason } = answer.value
     if (success && transaction !== undefined) return settled(context, expected, { hash: transaction })
     if (success || errorReason !== 'settlement_pending') return PENDING
-    if (context.now() + PACE.longest > end) return PENDING
-    await context.sleep(PACE.longest)
+    if (context.now() + LONG.longest > end) return PENDING
+    await context.sleep(LONG.longest)
     answer = await facilitator.settle(body)
   }
   return PENDING
@@ -234,7 +293,7 @@ async function resolve(
   if (again?.success !== true || again.transaction === undefined) return PENDING
   return reader === undefined
     ? settled(context, expected, { hash: again.transaction })
-    : watch(context, reader, expected, since, PACE)
+    : watch(context, reader, { expected, validBefore, since }, LONG)
 }
 
 const NOT_SENT: Settlement = {
@@ -323,10 +382,14 @@ export function verifyRefusal(reason: string | undefined): ErrorCode | undefined
 }
 
 /**
- * The same of a settlement. Undefined when money may have moved anyway: a used nonce may be used by this very
- * payment, a failed transaction may have come second, and what is not in a table is not known.
+ * The same of a settlement. Undefined when money may have moved anyway: a used nonce may be used by this very payment, one
+ * that has expired may have been used before, a failed transaction may have come second, and what is not in a table is
+ * not known. The other reasons are given before anything is sent, and a facilitator that looks again after it has settled
+ * finds the nonce used.
  */
 export function settleRefusal(reason: string | undefined): ErrorCode | undefined {
   if (reason === undefined) return undefined
-  return NOT_SERVED.has(reason) ? 'chain_unavailable' : PAYERS_FAULT.get(reason)
+  if (NOT_SERVED.has(reason)) return 'chain_unavailable'
+  const code = PAYERS_FAULT.get(reason)
+  return code === VALID_BEFORE ? undefined : code
 }

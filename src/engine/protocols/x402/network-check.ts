@@ -1,10 +1,11 @@
 import type { Address } from '../../address.ts'
 import { checkGas, gasWarning, type GasCheck } from '../../chains/evm/account.ts'
-import { Chain, isRevert, type RpcAnswer } from '../../chains/evm/chain.ts'
+import { Chain } from '../../chains/evm/chain.ts'
 import { type RpcTransport } from '../../runtime.ts'
 import type { Network } from '../../networks.ts'
 import { decodeText } from './token.ts'
 import { domainSeparator } from './payload.ts'
+import { isRevert, type RpcAnswer } from '../../chains/evm/json-rpc.ts'
 
 /** A network as its own node describes it. */
 export interface NetworkCheck {

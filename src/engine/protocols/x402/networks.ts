@@ -1,6 +1,7 @@
 import { isAddress, toChecksum } from '../../address.ts'
 import type { Payments } from '../../catalog/catalog.ts'
 import { Chain } from '../../chains/evm/chain.ts'
+import { CANNOT_LOOK, lookAtBlocks } from '../../chains/evm/finality.ts'
 import { onceResolved, type RpcTransport } from '../../runtime.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { findNetwork, NETWORKS, type Limits, type Network } from '../../networks.ts'
@@ -14,7 +15,8 @@ import {
 import { createFacilitatorSettler } from './facilitator-settlement.ts'
 import { ListingReports, type ListingReport } from './listing-reports.ts'
 import { checkNetwork, warningsOf } from './network-check.ts'
-import { addressOfKey, type AcceptedNetwork } from './payload.ts'
+import { addressOfKey } from './payload.ts'
+import type { AcceptedNetwork } from './requirements.ts'
 import { createLocalSettler, openContext, type SettlementContext, type Settler } from './settlement.ts'
 import type { SettleableNetwork } from './x402.ts'
 
@@ -121,6 +123,12 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
           if (limited === undefined) throw new Error(`${network.id} is not in the table of networks`)
           return limited(limits[network.id] ?? network.limits)
         }),
+        lookAtBlocks: async (blocks) => {
+          const url = settings.rpcUrls[network.chainId]
+          if (url === undefined) return CANNOT_LOOK
+          const { confirmations } = limits[network.id] ?? network.limits
+          return lookAtBlocks(new Chain(url, settings.caller), confirmations, blocks)
+        },
       }))
   return {
     of: (x402) => open(networksOf(x402), x402).filter(({ network }) => !withdrawn.has(network.id)),

@@ -1,22 +1,24 @@
 import { sameAddress, type Address } from '../../address.ts'
 import type { Multicall } from '../../chains/evm/batch.ts'
 import { addressTopic, blockAt } from '../../chains/evm/logs.ts'
-import type { Block, Chain, Log, TransactionReceipt } from '../../chains/evm/chain.ts'
+import type { Block, Chain, TransactionReceipt } from '../../chains/evm/chain.ts'
 import type { Limits } from '../../networks.ts'
 import { SETTLEMENT_FAILED, UNCONFIRMED, type Settlement } from '../protocol.ts'
 import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED, containsTransfer, settled } from './payload.ts'
 import { isUsed, type ExpectedTransfer } from './token.ts'
 import type { GasLosses, PayerLimits } from './payer-limits.ts'
+import type { Log } from '../../chains/evm/event-log.ts'
 
 /** What is needed to see the outcome of a payment on one network. */
 export interface ChainReader {
   readonly networkId: string
   readonly chain: Chain
-  readonly limits: Limits
+  readonly limits: Pick<Limits, 'confirmations'>
 }
 
 /** What is needed to see the effect and the cost of our own transactions. */
 export interface ReceiptReader extends ChainReader {
+  readonly limits: Limits
   readonly token: Address
   readonly multicall: Multicall
   readonly payers: PayerLimits
@@ -79,7 +81,7 @@ async function statusOfUse(
   if (receipt.kind !== 'result' || receipt.result === null) return undefined
   // Else it was used for another transfer that was signed under the same nonce.
   return containsTransfer(receipt.result.logs, expected)
-    ? settled(reader, expected, { hash: log.transactionHash })
+    ? settled(reader, expected, { hash: log.transactionHash, in: receipt.result })
     : SETTLEMENT_FAILED
 }
 

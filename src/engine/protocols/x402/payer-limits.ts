@@ -1,9 +1,10 @@
 import type { Address } from '../../address.ts'
 import { formatCoin } from '../../chains/evm/account.ts'
-import type { Clock } from '../../chains/evm/chain.ts'
+import type { Clock } from '../../runtime.ts'
 import type { Refusal } from '../../errors.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Network } from '../../networks.ts'
+import { Holding } from '../payer-balance.ts'
 import { NODE_UNREACHABLE } from './token.ts'
 
 /** Transactions of one payer that may be in no block yet: so many, and one more for each that has settled. */
@@ -15,9 +16,6 @@ const PATIENCE_MS = 5_000
 const PAUSE_MS = 200
 /** Number of payers whose settled payments are counted. */
 const PAYERS = 10_000
-/** How long a balance that was read is reckoned with. */
-const FRESH_MS = 2_000
-const YOUNG_MS = 100
 
 /** One payment, as far as its payer’s limits go. */
 export interface Exposure {
@@ -124,65 +122,6 @@ interface Payer {
   settling: number
   /** Ends when the payment before has been admitted. */
   turn: Promise<unknown>
-}
-
-/** Amounts held against one balance. The first needs no look at it: its simulation shows that it is there. */
-class Holding {
-  readonly #read: () => Promise<bigint | undefined>
-  readonly #now: () => number
-  readonly #amounts = new Map<string, bigint>()
-  #sum = 0n
-  /** The remaining balance ignores amounts that have left since it was read: they may have been spent. */
-  #seen: { balance: bigint; readonly at: number } | undefined
-  #turn: Promise<unknown> = Promise.resolve()
-
-  constructor(read: () => Promise<bigint | undefined>, now: () => number) {
-    this.#read = read
-    this.#now = now
-  }
-
-  get size(): number {
-    return this.#amounts.size
-  }
-
-  hold(name: string, value: bigint): Promise<'held' | 'short' | 'unknown'> {
-    const held = this.#turn.then(() => this.#hold(name, value))
-    this.#turn = held.catch(() => undefined)
-    return held
-  }
-
-  async #hold(name: string, value: bigint): Promise<'held' | 'short' | 'unknown'> {
-    if (this.#amounts.has(name)) return 'held'
-    if (this.#amounts.size > 0) {
-      if (!this.#fits(value, FRESH_MS) && !(await this.#look(value)))
-        return this.#seen === undefined ? 'unknown' : 'short'
-    }
-    this.#amounts.set(name, value)
-    this.#sum += value
-    return 'held'
-  }
-
-  #fits(value: bigint, fresh: number): boolean {
-    if (this.#seen === undefined || this.#now() - this.#seen.at >= fresh) return false
-    return this.#sum + value <= this.#seen.balance
-  }
-
-  async #look(value: bigint): Promise<boolean> {
-    if (this.#seen === undefined || this.#now() - this.#seen.at >= YOUNG_MS) {
-      const at = this.#now()
-      const balance = await this.#read()
-      this.#seen = balance === undefined ? undefined : { balance, at }
-    }
-    return this.#fits(value, FRESH_MS)
-  }
-
-  drop(name: string): void {
-    const value = this.#amounts.get(name)
-    if (value === undefined) return
-    this.#amounts.delete(name)
-    this.#sum -= value
-    if (this.#seen !== undefined) this.#seen.balance -= value
-  }
 }
 
 const SHORT: Refusal = {

@@ -2,15 +2,15 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { keccak256 } from 'js-sha3'
 import { isPrivate, pointFromScalar, recover } from 'tiny-secp256k1'
 import { sameAddress, toChecksum, type Address } from '../../address.ts'
-import type { Operation } from '../../catalog/catalog.ts'
-import { word, isRevert, type Log, type Sender } from '../../chains/evm/chain.ts'
+import { word, type Sender, type TransactionReceipt } from '../../chains/evm/chain.ts'
+import { blockOf } from '../../chains/evm/finality.ts'
 import { TRANSFER } from '../../chains/evm/logs.ts'
 import { SENDER_UNFUNDED } from '../../chains/evm/transaction.ts'
 import type { Refusal } from '../../errors.ts'
-import { isJsonObject, parseJson, type Json, type JsonObject } from '../../json.ts'
-import { formatPrice, PRICE_DECIMALS, type Micros } from '../../money.ts'
+import { isJsonObject, parseJson, type JsonObject } from '../../json.ts'
 import type { Network } from '../../networks.ts'
 import type { Detection, Settlement } from '../protocol.ts'
+import type { Requirements } from './requirements.ts'
 import {
   bytes,
   explainRevert,
@@ -19,69 +19,8 @@ import {
   type ExpectedTransfer,
   type TokenReader,
 } from './token.ts'
-
-/** One entry of `accepts`, and its echo under `accepted` (x402 v2 core §5.1.2). */
-export interface Requirements {
-  readonly scheme: string
-  readonly network: string
-  readonly amount: string
-  readonly asset: string
-  readonly payTo: string
-  readonly maxTimeoutSeconds: number
-  readonly extra?: Readonly<Record<string, Json>> | null
-}
-
-/** A network on which payments are accepted. */
-export interface AcceptedNetwork {
-  readonly network: Network
-  /** EIP-55. */
-  readonly payTo: string
-  /** Seconds a signed payment is valid. */
-  readonly timeoutSeconds: number
-}
-
-/** The offer of `price` in one network’s token. */
-export function requirementsOf(
-  accepted: AcceptedNetwork,
-  price: Micros,
-  settle: Operation['settle'],
-): Requirements {
-  return offerOf(accepted, toAtomic(price, accepted.network.token.decimals).toString(), settle)
-}
-
-/**
- * The amount of a token with `decimals` places that equals `price`. Throws RangeError when the token has too few
- * decimals, because rounding would change the charge.
- */
-export function toAtomic(price: Micros, decimals: number): bigint {
-  if (decimals >= PRICE_DECIMALS) return price * 10n ** BigInt(decimals - PRICE_DECIMALS)
-  const step = 10n ** BigInt(PRICE_DECIMALS - decimals)
-  if (price % step !== 0n)
-    throw new RangeError(`${formatPrice(price)} USD has no exact value in ${decimals} decimals`)
-  return price / step
-}
-
-/** The offer of an amount in atomic units. The default flow is omitted, as in the official SDK. */
-export function offerOf(
-  { network, payTo, timeoutSeconds }: AcceptedNetwork,
-  amount: string,
-  settle: Operation['settle'],
-): Requirements {
-  const { token } = network
-  return {
-    scheme: 'exact',
-    network: network.id,
-    amount,
-    asset: token.address,
-    payTo,
-    maxTimeoutSeconds: timeoutSeconds,
-    extra: {
-      name: token.name,
-      version: token.version,
-      ...(settle === 'upfront' ? { paymentFlow: 'upfront' } : {}),
-    },
-  }
-}
+import type { Log } from '../../chains/evm/event-log.ts'
+import { isRevert } from '../../chains/evm/json-rpc.ts'
 
 /** EIP-3009 TransferWithAuthorization as x402 carries it: every number a decimal string, addresses spelt by EIP-55. */
 export interface Authorization {
@@ -423,9 +362,42 @@ export function containsTransfer(
 export function settled(
   { networkId }: { readonly networkId: string },
   { from, value }: ExpectedTransfer,
-  { hash: transaction, gasCost }: { readonly hash: string; readonly gasCost?: bigint },
+  { hash: transaction, gasCost, in: block }: Carried,
 ): Settlement {
   const moved = { transaction, network: networkId, payer: from, amount: value.toString() }
-  const receipt = gasCost === undefined ? moved : { ...moved, gasCost: gasCost.toString() }
-  return { kind: 'settled', receipt }
+  const paid = gasCost === undefined ? {} : { gasCost: gasCost.toString() }
+  return { kind: 'settled', receipt: { ...moved, ...paid, ...(block && blockOf(block)) } }
+}
+
+/** The transaction that has carried a payment out. */
+interface Carried {
+  readonly hash: string
+  readonly gasCost?: bigint
+  /** As a node of ours has shown it. */
+  readonly in?: Pick<TransactionReceipt, 'block' | 'blockHash'>
+}
+
+/**
+ * The signed authorization within the bytes of a transaction that carries it out, alone or together with others: its call
+ * stands in them unchanged.
+ */
+export function findSigned(raw: string, expected: ExpectedTransfer): SignedAuthorization | undefined {
+  const { from, to, value, nonce } = expected
+  const fields = `${word(from)}${word(to)}${word(value)}([0-9a-f]{64})([0-9a-f]{64})${bytes32(nonce)}`
+  const call = `(?:${TRANSFER_BY_KEY}${fields}0{62}(1b|1c)|${TRANSFER_BY_CONTRACT}${fields}${word(7n * 32n)})([0-9a-f]*)`
+  const match = new RegExp(call.toLowerCase()).exec(raw.toLowerCase())
+  if (match === null) return undefined
+  const [, keyAfter, keyBefore, v, contractAfter, contractBefore, rest = ''] = match
+  const decimal = (digits = '0'): string => BigInt(`0x${digits}`).toString()
+  const authorization = {
+    from,
+    to,
+    value: value.toString(),
+    validAfter: decimal(keyAfter ?? contractAfter),
+    validBefore: decimal(keyBefore ?? contractBefore),
+    nonce,
+  }
+  if (v !== undefined) return { authorization, signature: `0x${rest.slice(0, 128)}${v}`, signedBy: 'key' }
+  const size = Number.parseInt(rest.slice(0, 64), 16)
+  return { authorization, signature: `0x${rest.slice(64, 64 + 2 * size)}`, signedBy: 'contract' }
 }

@@ -11,7 +11,6 @@ import {
   type LogScanner,
   type Transfer,
 } from '../../chains/evm/logs.ts'
-import type { Log, Span } from '../../chains/evm/chain.ts'
 import type {
   IncomingSpan,
   OnchainStatus,
@@ -22,6 +21,7 @@ import type {
 import { paymentKey, readPaymentKey } from './x402.ts'
 import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED } from './payload.ts'
 import { stateCall } from './token.ts'
+import type { Log, Span } from '../../chains/evm/event-log.ts'
 
 /** Payers asked for at once: nodes limit how many alternatives a topic may have. */
 const PAYERS = 50

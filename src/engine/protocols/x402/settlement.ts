@@ -1,7 +1,8 @@
 import { isAddress } from '../../address.ts'
 import { findBatch, Multicall, SimulationQueue } from '../../chains/evm/batch.ts'
 import { bid, FeeOracle, GAS, GAS_CONTRACT_WALLET } from '../../chains/evm/account.ts'
-import { isHex, poll, type Block, type Chain, type Clock, type Sender } from '../../chains/evm/chain.ts'
+import { isHex, type Block, type Chain, type Sender } from '../../chains/evm/chain.ts'
+import { poll, type Clock } from '../../runtime.ts'
 import { isKnown } from '../../chains/evm/unmined.ts'
 import type { SignerPool } from '../../chains/evm/batch-signer.ts'
 import {
@@ -20,16 +21,15 @@ import { SETTLEMENT_FAILED, UNCONFIRMED, type Journal, type Settlement } from '.
 import { balanceOf, verifyErc1271, type ExpectedTransfer } from './token.ts'
 import {
   containsTransfer,
+  findSigned,
   settled,
   simulate,
   transferCall,
-  offerOf,
   type SignedAuthorization,
-  type AcceptedNetwork,
   type Listing,
   type PaymentPayload,
-  type Requirements,
 } from './payload.ts'
+import { offerOf, type AcceptedNetwork, type Requirements } from './requirements.ts'
 import { explainFailure, findTransfer, isOver, onchainStatus, type ReceiptReader } from './onchain-status.ts'
 import { GasLosses, PayerLimits, type Exposure } from './payer-limits.ts'
 
@@ -91,6 +91,15 @@ export interface Settler {
     validBefore: number,
     since: number,
   ): Promise<Settlement>
+  /**
+   * Carries an authorization out by itself whose transaction can never be mined any more. Failed when the signed
+   * authorization was not kept: only the one that has sent it can do so.
+   */
+  readonly resettle?: (
+    expected: ExpectedTransfer,
+    dispatch: SettlementAttempt | undefined,
+    journal: Journal,
+  ) => Promise<Settlement>
 }
 
 /** What it takes to settle on one network with signers of this process. */
@@ -166,6 +175,12 @@ export function createLocalSettler(context: SettlementContext): Settler {
         ? resume(context, expected, dispatch, validBefore, since)
         : // When nothing was sent for it, an authorization that is unused now has failed, whatever its end.
           findTransfer(context, expected, dispatch === undefined ? 0 : validBefore, since),
+    resettle: async (expected, dispatch, journal) => {
+      if (dispatch?.kind !== 'own') return SETTLEMENT_FAILED
+      const raw = await bytesOf(context, dispatch)
+      const signed = raw === undefined ? undefined : findSigned(raw, expected)
+      return signed === undefined ? SETTLEMENT_FAILED : settle(context, expected, signed, journal)
+    },
   }
 }
 
@@ -332,12 +347,21 @@ async function isSpent(chain: Chain, { signer, nonce }: OwnTransaction, block: B
 
 /** Undefined when it may be mined now; otherwise the outcome of a payment whose transaction the node refuses. */
 async function resend(
-  { chain, ledger }: SettlementContext,
-  { hash, members, raw }: OwnTransaction,
+  context: SettlementContext,
+  transaction: OwnTransaction,
   status: () => Promise<Settlement | undefined>,
 ): Promise<Settlement | undefined> {
-  const bytes = members === undefined ? raw : await findBatch(ledger, hash)
-  return (await submit(chain, bytes)) === 'refused' ? ((await status()) ?? UNCONFIRMED) : undefined
+  return (await submit(context.chain, await bytesOf(context, transaction))) === 'refused'
+    ? ((await status()) ?? UNCONFIRMED)
+    : undefined
+}
+
+/** The signed bytes of a transaction, which for a batch are kept once; undefined after they were erased. */
+async function bytesOf(
+  { ledger }: Pick<SettlementContext, 'ledger'>,
+  { hash, members, raw }: OwnTransaction,
+): Promise<string | undefined> {
+  return members === undefined ? raw : findBatch(ledger, hash)
 }
 
 async function submit(chain: Chain, raw: string | undefined): Promise<'sent' | 'refused'> {
@@ -368,7 +392,7 @@ async function confirm(
     const seen = await tracked.receipt()
     if (seen.kind !== 'result') return undefined
     // A block that is undone takes its transactions with it, and not every node puts them back into its pool.
-    if (mined && seen.result === null) await submit(chain, transaction.raw)
+    if (mined && seen.result === null) await submit(chain, await bytesOf(context, transaction))
     mined = seen.result !== null
     if (seen.result === null) return undefined
     const counts =
@@ -379,7 +403,7 @@ async function confirm(
     const { succeeded, logs, hash, gasCost } = seen.result
     const { members = Math.max(1, tracked.payers.length) } = transaction
     return succeeded && containsTransfer(logs, expected)
-      ? settled(context, expected, { hash, gasCost: gasCost / BigInt(members) })
+      ? settled(context, expected, { hash, gasCost: gasCost / BigInt(members), in: seen.result })
       : explainFailure(context, expected, seen.result, { since, members, payers: tracked.payers })
   })
   if (found === 'left out' || (found !== undefined && found.kind !== 'unknown')) return found

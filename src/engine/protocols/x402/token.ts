@@ -1,7 +1,8 @@
 import { keccak256 } from 'js-sha3'
 import type { Address } from '../../address.ts'
-import { word, isRevert, type Chain, type Refused, type RpcAnswer } from '../../chains/evm/chain.ts'
+import { word, type Chain } from '../../chains/evm/chain.ts'
 import type { ErrorCode, Refusal } from '../../errors.ts'
+import { isRevert, type Refused, type RpcAnswer } from '../../chains/evm/json-rpc.ts'
 
 /** What must have happened on chain for a payment to be settled. */
 export interface ExpectedTransfer {
@@ -91,12 +92,13 @@ async function diagnose(chain: Chain, expected: Omit<ExpectedTransfer, 'to'>): P
   return 'invalid_exact_evm_transaction_simulation_failed'
 }
 
-/** What an account holds of the token, in atomic units; undefined when the node does not say. */
+/** What an account holds of the token, in atomic units, now or at a block; undefined when the node does not say. */
 export async function balanceOf(
   { chain, token }: TokenReader,
   account: Address,
+  block?: bigint,
 ): Promise<bigint | undefined> {
-  return numberIn(await chain.read(token, `0x${BALANCE}${word(account)}`))
+  return numberIn(await chain.read(token, `0x${BALANCE}${word(account)}`, block))
 }
 
 /** Whether the authorization was used or canceled, now or up to a block; undefined when the node does not say. */

@@ -2,17 +2,20 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { isDeepStrictEqual } from 'node:util'
 import { isAddress, sameAddress, toChecksum, type Address } from '../../address.ts'
 import type { Endpoint, Service } from '../../catalog/catalog.ts'
+import { CANNOT_LOOK, type BlockLook } from '../../chains/evm/finality.ts'
 import type { ErrorCode, Refusal } from '../../errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../json.ts'
-import type { PaymentRecord, Receipt } from '../../ledger/payment-record.ts'
+import type { BlockReference, PaymentRecord, Receipt } from '../../ledger/payment-record.ts'
 import type { Network } from '../../networks.ts'
 import {
   createTokens,
   exampleAmount,
   fixedPrice,
   otherArguments,
+  SETTLEMENT_FAILED,
   type Challenge,
   type Detection,
+  type Journal,
   type Payment,
   type Protocol,
   type Settlement,
@@ -22,23 +25,24 @@ import {
   decodePayload,
   IDENTIFIER,
   readPayload,
-  requirementsOf,
   VERSION_2,
   authorizationDigest,
   recoverSigner,
   splitSignature,
-  type AcceptedNetwork,
   type Authorization,
   type Decoded,
   type Listing,
   type PaymentPayload,
-  type Requirements,
 } from './payload.ts'
+import { requirementsOf, type AcceptedNetwork, type Requirements } from './requirements.ts'
 import { settlementRequestOf, type Settler } from './settlement.ts'
+import type { ExpectedTransfer } from './token.ts'
 
 /** An accepted network with the means to settle, which are brought up at the first payment. */
 export interface SettleableNetwork extends AcceptedNetwork {
   readonly settler: () => Promise<Settler>
+  /** Which of these blocks are final. */
+  readonly lookAtBlocks: (blocks: readonly BlockReference[]) => Promise<BlockLook>
 }
 
 interface X402Settings {
@@ -93,6 +97,8 @@ export function createX402({ service, baseUrl, offered, reachable, random }: X40
     },
     challenge,
     resolve: (entry) => resolve(networkOf(entry.network), entry),
+    resettle: (entry, journal) => resettle(networkOf(entry.network), entry, journal),
+    lookAtBlocks: async (network, blocks) => (await networkOf(network)?.lookAtBlocks(blocks)) ?? CANNOT_LOOK,
     receiptHeaders: (_, receipt) => ({ 'PAYMENT-RESPONSE': encode(settlementResponse(receipt)) }),
     failureHeaders: (entry, code) => ({ 'PAYMENT-RESPONSE': encode(failureResponse(entry, code)) }),
   }
@@ -130,14 +136,36 @@ function encode(value: JsonObject): string {
 }
 
 async function resolve(network: SettleableNetwork | undefined, entry: PaymentRecord): Promise<Settlement> {
-  const signed = readPaymentKey(entry.key)
-  if (network === undefined || signed === undefined || !isAddress(entry.payee)) {
-    return { kind: 'unknown', detail: 'the network of this payment is not configured here any more' }
-  }
+  const expected = expectedOf(network, entry)
+  if (network === undefined || expected === undefined) return NOT_CONFIGURED
   const settler = await network.settler()
-  const token = network.network.token.address
-  const expected = { token, ...signed, to: entry.payee, value: BigInt(entry.amount) }
   return settler.resolve(expected, entry.dispatch, entry.validBefore, entry.createdAt)
+}
+
+async function resettle(
+  network: SettleableNetwork | undefined,
+  entry: PaymentRecord,
+  journal: Journal,
+): Promise<Settlement> {
+  const expected = expectedOf(network, entry)
+  if (network === undefined || expected === undefined) return NOT_CONFIGURED
+  const settler = await network.settler()
+  return (await settler.resettle?.(expected, entry.dispatch, journal)) ?? SETTLEMENT_FAILED
+}
+
+const NOT_CONFIGURED: Settlement = {
+  kind: 'unknown',
+  detail: 'the network of this payment is not configured here any more',
+}
+
+/** What the chain shows once the payment of a record is carried out. */
+function expectedOf(
+  network: SettleableNetwork | undefined,
+  { key, payee, amount }: PaymentRecord,
+): ExpectedTransfer | undefined {
+  const signed = readPaymentKey(key)
+  if (network === undefined || signed === undefined || !isAddress(payee)) return undefined
+  return { token: network.network.token.address, ...signed, to: payee, value: BigInt(amount) }
 }
 
 /** Seconds of validity a payment must still have, as every x402 implementation asks. */

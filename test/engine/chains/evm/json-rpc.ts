@@ -1,8 +1,8 @@
 import { createServer } from 'node:http'
 import { json } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
-import { createRpc, type Rpc } from '../../../../src/engine/chains/evm/chain.ts'
 import { listening } from '../../../support/http.ts'
+import { createRpc, type Rpc } from '../../../../src/engine/chains/evm/json-rpc.ts'
 
 interface Call {
   readonly id: number

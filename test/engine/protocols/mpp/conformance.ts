@@ -300,6 +300,9 @@ t.test(
     t.ok(response.headers.get('retry-after'))
     t.equal(response.headers.get('payment-receipt'), null)
     t.match(await readProblem(response), { code: 'chain_unavailable', charged: 'no', retryable: true })
+    await shop.server.said(
+      /"outcome":"chain_unavailable".*"detail":"the payment network cannot be reached now/,
+    )
     shop.node.set('open')
     t.equal((await ask(WORK, credential)).status, 200)
     t.equal((await transfers()) - before, 1)

@@ -137,7 +137,7 @@ t.test('accepts a receipt only with a transaction', async (t) => {
   }
 })
 
-t.test('treats an unreadable answer as unknown, and a turned-away request as unsent', async (t) => {
+t.test('tells an unreadable answer from a status that declines a request', async (t) => {
   const bodies = [
     '',
     'null',

@@ -72,6 +72,7 @@ t.test('treats a reason after which money may have moved as unknown', async (t) 
     'invalid_exact_evm_transaction_failed',
     'invalid_exact_evm_transfer_event_mismatch',
     'invalid_transaction_state',
+    'invalid_exact_evm_payload_authorization_valid_before',
     'unexpected_settle_error',
     'a_reason_of_next_year',
     'constructor',

@@ -69,6 +69,7 @@ t.test('holds the operator’s highest fee, uncharged, and accepts a higher one 
   t.equal(response.status, 503)
   t.ok(response.headers.get('retry-after'))
   t.match(await readProblem(response), { code: 'chain_unavailable', charged: 'no', retryable: true })
+  await server.said(/"outcome":"chain_unavailable".*"detail":"the network asks for higher fees now/)
   t.strictSame(await onchain.uses(), [])
   t.notOk(node.calls().includes('eth_sendRawTransaction'))
   t.equal(upstream.runs(), runs, 'no work was done for it')

@@ -28,6 +28,7 @@ const ledger: Ledger = {
   listExpiring: unused,
   lease: unused,
   release: unused,
+  reopen: unused,
   close: unused,
 }
 

@@ -23,7 +23,6 @@ import {
 } from '../../../support/settlement-context.ts'
 import { openShop } from '../../../support/shop.ts'
 
-t.setTimeout(170_000)
 const shop = await openShop()
 t.teardown(() => shop.close())
 const { chain } = shop

@@ -58,6 +58,12 @@ const BLOCKED: readonly (readonly [ConnectionState, string])[] = [
   ['silent', 'never answers'],
 ]
 
+/** Resolves when a line of the log says why a buyer got 503. */
+const logs = (detail: RegExp): Promise<void> =>
+  shop.server.said(
+    new RegExp(`^\\{.*"status":503,"outcome":"chain_unavailable".*"detail":"[^"]*${detail.source}`, 'm'),
+  )
+
 for (const [way, what] of BLOCKED) {
   t.test(`leaves the buyer uncharged and the payment unspent when a network ${what}`, async (t) => {
     const payment = await fresh()
@@ -67,6 +73,7 @@ for (const [way, what] of BLOCKED) {
     t.equal(response.status, 503)
     t.ok(response.headers.get('retry-after'))
     t.match(await readProblem(response), { code: 'chain_unavailable', charged: 'no', retryable: true })
+    await logs(/the payment network cannot be reached now/)
     t.equal(shop.upstream.runs(), runs, 'no work was done for a payment that cannot be checked')
     t.equal(shop.server.process.exitCode, null)
     shop.node.set('open')
@@ -209,6 +216,7 @@ t.test('leaves buyers uncharged and payments unspent when the operator runs out 
   await shop.chain.setGas(shop.settler, 10n ** 18n)
   t.equal(response.status, 503)
   t.match(await readProblem(response), { code: 'chain_unavailable', charged: 'no' })
+  await logs(/the service cannot pay the fees of the network now/)
   await stillGood(t, payment, work(8))
 })
 

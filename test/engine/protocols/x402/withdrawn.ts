@@ -1,4 +1,5 @@
 import t from 'tap'
+import { CANNOT_LOOK } from '../../../../src/engine/chains/evm/finality.ts'
 import { encodeAbiParameters, encodeEventTopics, parseAbi } from 'viem'
 import type { PaymentRecord } from '../../../../src/engine/ledger/payment-record.ts'
 import { Chain } from '../../../../src/engine/chains/evm/chain.ts'
@@ -81,7 +82,8 @@ function reachableOnly(node: typeof fetch) {
       now: () => Date.now(),
       sleep: async () => undefined,
     })
-  const till = { network, payTo: PAY_TO, timeoutSeconds: 60, settler }
+  const lookAtBlocks = async () => CANNOT_LOOK
+  const till = { network, payTo: PAY_TO, timeoutSeconds: 60, settler, lookAtBlocks }
   const random = (bytes: number) => new Uint8Array(bytes)
   return createX402({ service: catalog.service, baseUrl: BASE_URL, offered: [], reachable: [till], random })
 }

@@ -1,0 +1,55 @@
+import type { BlockReference, Receipt } from '../../ledger/payment-record.ts'
+import type { Chain, TransactionReceipt } from './chain.ts'
+
+/** Blocks, its own included, after which a block counts as final: two epochs of Ethereum. */
+const FINAL_BLOCKS = 64
+
+/** What a look at a block has shown. */
+export type BlockStanding =
+  | { readonly kind: 'final' }
+  /** `progress`: the share of the blocks it takes to be final, 0 to 1. */
+  | { readonly kind: 'valid'; readonly progress: number }
+  /** Another block has its number. */
+  | { readonly kind: 'undone' }
+  /** The node cannot say. */
+  | { readonly kind: 'unknown' }
+
+export type BlockLook = (block: BlockReference) => BlockStanding
+
+export const CANNOT_LOOK: BlockLook = () => ({ kind: 'unknown' })
+
+/** Where a transaction stands, for its receipt; a node that tells no hash proves nothing later. */
+export function blockOf({
+  block: number,
+  blockHash: hash,
+}: Pick<TransactionReceipt, 'block' | 'blockHash'>): Pick<Receipt, 'block'> {
+  return hash === '' ? {} : { block: { number: Number(number), hash } }
+}
+
+/** Asks for each of these blocks once, however many payments it contains. */
+export async function lookAtBlocks(
+  chain: Chain,
+  confirmations: number,
+  blocks: readonly BlockReference[],
+): Promise<BlockLook> {
+  const head = await chain.block('latest')
+  if (head.kind !== 'result') return CANNOT_LOOK
+  const numbers = Array.from(new Set(blocks.map(({ number }) => number)))
+  const seen = new Map(
+    await Promise.all(
+      numbers.map(async (number) => {
+        const answer = await chain.block(BigInt(number))
+        return [number, answer.kind === 'result' ? answer.result.hash : undefined] as const
+      }),
+    ),
+  )
+  const depths = Math.max(confirmations, FINAL_BLOCKS)
+  return ({ number, hash }) => {
+    const found = seen.get(number)
+    const depth = Number(head.result.number) - number + 1
+    // A node that is behind the one that has shown the block.
+    if (found === undefined || depth < 1) return { kind: 'unknown' }
+    if (found.toLowerCase() !== hash.toLowerCase()) return { kind: 'undone' }
+    return depth >= depths ? { kind: 'final' } : { kind: 'valid', progress: depth / depths }
+  }
+}

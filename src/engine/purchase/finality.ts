@@ -1,0 +1,95 @@
+import { Failure } from '../errors.ts'
+import { cleaned, commitEach } from '../ledger/clean-up.ts'
+import { acquireExpired, LeaseLostError } from '../ledger/lease.ts'
+import type { Change } from '../ledger/ledger.ts'
+import { finalized, isLeased, nextCheckAt, nextLook } from '../ledger/payment-lifecycle.ts'
+import type { PaymentRecord } from '../ledger/payment-record.ts'
+import type { BlockLook } from '../protocols/protocol.ts'
+import { conclude, type RecoveryDeps } from './recovery.ts'
+
+/** Most payments of one look; their blocks are asked for once each. */
+const LOOKED_AT = 1_000
+/** Payments whose block was undone, processed concurrently. */
+const AT_ONCE = 50
+/** Beyond every due time. */
+const EVER = Number.MAX_SAFE_INTEGER
+
+/**
+ * Looks again at settled payments whose block is not final, single ones and members of batches alike, until it is. A
+ * payment whose block was undone is carried out again. Any number of processes may do it at the same time.
+ *
+ * `which`: those that are due, or at a start all, since the process that watched them may be dead.
+ */
+export async function followBlocks(deps: RecoveryDeps, which: 'due' | 'all'): Promise<void> {
+  const { ledger, now } = deps
+  const entries = await ledger.due('blocks', which === 'all' ? EVER : now(), LOOKED_AT)
+  const undone: PaymentRecord[] = []
+  for (const group of byNetwork(entries.filter((entry) => !isLeased(entry, now())))) {
+    const changes: Change[] = []
+    const look = await lookAt(deps, group)
+    for (const entry of group) {
+      const { receipt } = entry
+      if (receipt?.block === undefined) continue
+      const standing = look(receipt.block)
+      if (standing.kind === 'undone') undone.push(entry)
+      else {
+        const progress = standing.kind === 'valid' ? standing.progress : undefined
+        const lookAt = standing.kind === 'final' ? undefined : nextLook(entry, progress, now())
+        changes.push({ previous: entry, next: lookedAt(entry, lookAt, now()) })
+      }
+    }
+    await commitEach(ledger, changes)
+  }
+  for (let first = 0; first < undone.length; first += AT_ONCE)
+    await Promise.all(undone.slice(first, first + AT_ONCE).map((entry) => carryOutAgain(deps, entry)))
+}
+
+function byNetwork(entries: readonly PaymentRecord[]): Iterable<readonly PaymentRecord[]> {
+  const groups = new Map<string, PaymentRecord[]>()
+  for (const entry of entries) {
+    const name = `${entry.protocol} ${entry.network}`
+    const group = groups.get(name)
+    if (group === undefined) groups.set(name, [entry])
+    else group.push(entry)
+  }
+  return groups.values()
+}
+
+async function lookAt({ protocols }: RecoveryDeps, group: readonly PaymentRecord[]): Promise<BlockLook> {
+  const [first] = group
+  const protocol = protocols().find(({ name }) => name === first?.protocol)
+  if (first === undefined || protocol === undefined) return () => ({ kind: 'unknown' })
+  const blocks = group.flatMap(({ receipt }) => receipt?.block ?? [])
+  return protocol.lookAtBlocks(first.network, blocks)
+}
+
+/** `lookAt`: the time of the next look; undefined when the block is final. */
+function lookedAt(entry: PaymentRecord, lookAt: number | undefined, now: number): PaymentRecord | undefined {
+  if (lookAt === undefined) return cleaned(finalized(entry), now)
+  const next = { ...entry, lookAt, updatedAt: now, version: entry.version + 1 }
+  return { ...next, due: nextCheckAt(next) }
+}
+
+async function carryOutAgain(deps: RecoveryDeps, entry: PaymentRecord): Promise<void> {
+  const protocol = deps.protocols().find(({ name }) => name === entry.protocol)
+  if (protocol === undefined) return
+  const lease = await acquireExpired(deps, entry).catch(deps.report)
+  if (lease === undefined) return
+  try {
+    // It sends the same bytes again.
+    const settlement = await protocol.resolve(entry)
+    if (settlement.kind === 'settled') {
+      await lease.move(settlement.receipt)
+      return await lease.release()
+    }
+    deps.report(
+      new Failure('settlement_failed', `a reorganisation has undone payment ${entry.id}; it is sent again`),
+    )
+    await lease.undo()
+    await conclude(deps, protocol, lease, settlement)
+  } catch (fault) {
+    if (!(fault instanceof LeaseLostError)) deps.report(fault)
+  } finally {
+    lease.stopRenewal()
+  }
+}

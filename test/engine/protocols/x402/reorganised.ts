@@ -1,0 +1,149 @@
+import t, { type Test } from 'tap'
+import { createWalletClient, http } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { base } from '../../../support/base-chain.ts'
+import { addressOf, challengeOf, send, sign, type Hex, type SignedPayment } from '../../../support/payment.ts'
+import { redisAbsence, startRedis } from '../../../support/redis.ts'
+import { runProgram } from '../../../support/server.ts'
+import { openShop, type Shop } from '../../../support/shop.ts'
+import { until } from '../../../support/until.ts'
+
+/*
+ * Buyers pay at once and are answered, most of them in one transaction; then the chain undoes the blocks and forgets their
+ * transactions.
+ */
+
+interface Sale {
+  readonly key: Hex
+  readonly payment: SignedPayment
+}
+
+interface Row {
+  readonly payment: string
+  readonly payer: string
+  readonly state: string
+  readonly charged: string
+  readonly transaction: string | null
+}
+
+/** A first payment lets the server find its batch contract; it goes alone. */
+async function sell(t: Test, shop: Shop, buyers: number): Promise<readonly Sale[]> {
+  const work = `${shop.url}/paid/work`
+  const validBefore = BigInt(Math.floor(Date.now() / 1000) + 600)
+  const sales: Sale[] = []
+  while (sales.length < buyers) {
+    const key = await shop.wallet(10_000n)
+    sales.push({ key, payment: await sign(await challengeOf(work), key, { validBefore }) })
+  }
+  const [first, ...others] = sales
+  const pay = async ({ payment: { header } }: Sale, place: number): Promise<number> => {
+    const answer = await send(`${work}?n=${place + 1}`, header)
+    await answer.text()
+    return answer.status
+  }
+  const statuses = first === undefined ? [] : [await pay(first, 98)]
+  statuses.push(...(await Promise.all(others.map(pay))))
+  t.strictSame(new Set(statuses), new Set([200]))
+  return sales
+}
+
+/** Undoes all blocks that contain a payment of the shop. */
+async function undo(t: Test, shop: Shop): Promise<void> {
+  const transactions = new Set((await shop.onchain.uses()).map(({ transaction }) => transaction))
+  await shop.onchain.undo(transactions.size)
+  t.strictSame(await shop.onchain.uses(), [], 'the chain knows none of them any more')
+}
+
+const chargesOf = async (shop: Shop, sales: readonly Sale[]): Promise<number[]> => {
+  const uses = await shop.onchain.uses()
+  return sales.map(({ key }) => uses.filter(({ payer }) => payer === addressOf(key)).length)
+}
+
+async function run<T>(shop: Shop, env: Readonly<Record<string, string>>, ...args: string[]): Promise<T> {
+  const { server, node, payTo } = shop
+  const ran = await runProgram(['payments', ...args, '--json', '--data-dir', server.dataDir], {
+    PAY_TO: payTo,
+    RPC_URL_8453: node.url,
+    ...env,
+  })
+  t.equal(ran.code, 0, ran.stderr)
+  return JSON.parse(ran.stdout) as T
+}
+
+const absence = redisAbsence()
+const redis = absence === undefined ? await startRedis() : undefined
+t.teardown(() => redis?.stop())
+
+for (const store of ['lmdb', 'redis'] as const)
+  t.test(
+    `charges each payment of a batch once whose block was undone while no process ran: ${store}`,
+    { skip: store === 'redis' && absence !== undefined ? absence : false },
+    async (t) => {
+      const env: Readonly<Record<string, string>> =
+        store === 'redis' && redis !== undefined ? { REDIS_URL: redis.url } : {}
+      const shop = await openShop(async () => env)
+      t.teardown(() => shop.close())
+      const sales = await sell(t, shop, 20)
+      const before = await run<readonly Row[]>(shop, env, 'list')
+      t.ok(new Set(before.map(({ transaction }) => transaction)).size < 10, 'in batches')
+      await shop.restart(() => undo(t, shop))
+      await until('all are charged again', async () =>
+        (await chargesOf(shop, sales)).every((charges) => charges === 1),
+      )
+      await until('the ledger knows it', async () =>
+        (await run<readonly Row[]>(shop, env, 'list')).every(({ charged }) => charged === 'yes'),
+      )
+      t.strictSame(new Set(await chargesOf(shop, sales)), new Set([1]))
+      const { networks } = await run<{ networks: readonly object[] }>(shop, env, 'reconcile')
+      t.match(networks, [{ status: 'checked', agreed: 20, differences: [] }])
+    },
+  )
+
+t.test('charges each payment once whose block is undone while the server runs', async (t) => {
+  const shop = await openShop()
+  t.teardown(() => shop.close())
+  const sales = await sell(t, shop, 6)
+  await undo(t, shop)
+  await until('all are charged again', async () =>
+    (await chargesOf(shop, sales)).every((charges) => charges === 1),
+  )
+})
+
+t.test('settles members of a batch again whose account nonce was used by another transaction', async (t) => {
+  const shop = await openShop()
+  t.teardown(() => shop.close())
+  const sales = await sell(t, shop, 5)
+  const [, canceled] = sales
+  if (canceled === undefined) return
+  const rest = sales.filter((sale) => sale !== canceled)
+  const spent = new Set((await shop.onchain.uses()).map(({ transaction }) => transaction)).size
+  await shop.restart(async () => {
+    await undo(t, shop)
+    await shop.onchain.cancel(canceled.key, canceled.payment.authorization.nonce)
+    const account = privateKeyToAccount(shop.settlerKey)
+    const wallet = createWalletClient({ account, chain: base, transport: http(shop.chain.rpcUrl) })
+    for (let nonce = 0; nonce < spent; nonce += 1)
+      await wallet.sendTransaction({ to: account.address, nonce })
+  })
+  await until('the others are charged again', async () =>
+    (await chargesOf(shop, rest)).every((charges) => charges === 1),
+  )
+  const rowOf = async (): Promise<Row | undefined> =>
+    (await run<readonly Row[]>(shop, {}, 'list')).find(({ payer }) => payer === addressOf(canceled.key))
+  await until('the ledger knows of the one that is not', async () => (await rowOf())?.charged === 'no')
+  await until('it knows of the others', async () =>
+    (await run<readonly Row[]>(shop, {}, 'list')).every(
+      ({ charged, payer }) => charged === 'yes' || payer === addressOf(canceled.key),
+    ),
+  )
+  const { payment = '' } = (await rowOf()) ?? {}
+  t.match(await run(shop, {}, 'show', payment), {
+    charged: 'no',
+    undone: { transaction: /^0x/ },
+    means: /answered.*undone by a reorganisation.*not charged/s,
+  })
+  t.match(shop.output(), new RegExp(`payment ${payment} was answered, then undone by a reorganisation`))
+  const { networks } = await run<{ networks: readonly object[] }>(shop, {}, 'reconcile')
+  t.match(networks, [{ status: 'checked', differences: [] }])
+  t.strictSame(new Set(await chargesOf(shop, rest)), new Set([1]))
+})
