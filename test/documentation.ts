@@ -91,10 +91,6 @@ t.test('documents every public function and class with an example that is compil
   }
 })
 
-t.test('README.md has at most 120 lines', async (t) => {
-  t.ok(textOf('README.md').split('\n').length <= 121)
-})
-
 t.test('lists every command in README.md, with its arguments, as --help describes it', async (t) => {
   const rows = Array.from(
     textOf('README.md').matchAll(/^\| `(\w[^`]*)` +\| (.*?) +\|$/gm),
