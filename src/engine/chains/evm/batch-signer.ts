@@ -99,6 +99,8 @@ export class Signer {
   readonly balance: GasBalance
   readonly #unmined: UnminedTransactions
   #queue: Waiting[] = []
+  /** Requests that wait for their part of the budget. */
+  readonly #postponed: Waiting[] = []
   #working = false
   #inBatch = 0
   #checking = 0
@@ -124,7 +126,7 @@ export class Signer {
 
   /** Number of unfinished requests. */
   get waiting(): number {
-    return this.#queue.length + this.#inBatch + this.#checking
+    return this.#queue.length + this.#inBatch + this.#checking + this.#postponed.length
   }
 
   get unmined(): Pick<UnminedTransactions, 'count' | 'age' | 'isStuck' | 'totals'> {
@@ -275,7 +277,7 @@ export class Signer {
     const reserve = async (each: Ready, size: number): Promise<boolean> => {
       const held = await each.request.reserve(gasAtRisk(each, size) * price)
       if (held === 'lost') each.resolve(GAS_LOST)
-      else if (held === 'in flight') void this.#retryLater(each)
+      else if (held === 'in flight') this.#retryLater(each)
       return held === 'held'
     }
     const held = await Promise.all(members.map((each) => reserve(each, members.length)))
@@ -285,11 +287,12 @@ export class Signer {
     return (await reserve(only, 1)) ? left : []
   }
 
-  async #retryLater({ price: _price, ...waiting }: Ready): Promise<void> {
-    this.#checking += 1
-    await this.#settings.sleep(BUDGET_PAUSE_MS)
-    this.#checking -= 1
-    this.#enqueue(waiting)
+  #retryLater({ price: _price, ...waiting }: Ready): void {
+    this.#postponed.push(waiting)
+    if (this.#postponed.length > 1) return
+    void this.#settings.sleep(BUDGET_PAUSE_MS).then(() => {
+      for (const each of this.#postponed.splice(0)) this.#enqueue(each)
+    })
   }
 
   /** Checks whether somebody else has settled the payment, before the buyer is told that nothing was charged. */

@@ -1,13 +1,15 @@
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Network } from '../../networks.ts'
 import type { GasLosses } from './gas-losses.ts'
-import { shareOf, STANDINGS, type Standing } from './gas-shares.ts'
+import { countedWith, shareOf, STANDINGS, type ByStanding, type Standing } from './gas-shares.ts'
 
 /** How long a claim lasts when its process stops, and how often it is renewed or reduced. */
 const CLAIM_MS = 60_000
 const MAINTENANCE_MS = 5_000
 /** A claim is larger than what is needed by this part of the budget, so that the ledger is written to rarely. */
 const SPARE = 16n
+/** The part of the budget above which a claim is reduced at once. */
+const LARGE = 4n
 
 interface GasBudgetSettings {
   readonly network: Network
@@ -37,6 +39,8 @@ export type GasHold = 'held' | 'in flight' | 'lost'
 interface Claim {
   readonly fact: string
   readonly wei: bigint
+  /** Other processes may wait for what a large one does not need any more. */
+  readonly size: 'large' | 'small'
 }
 
 /**
@@ -74,12 +78,19 @@ export class GasBudget {
   drop(id: string, until = -Infinity): void {
     const held = this.#held.get(id)
     if (held === undefined) return
-    if (until > this.#settings.now()) held.until = until
-    else this.#held.delete(id)
+    if (until > this.#settings.now()) {
+      held.until = until
+      return
+    }
+    this.#held.delete(id)
+    const claim = this.#claims.get(held.standing)
+    if (claim?.size === 'large' && this.#inFlight(held.standing) <= claim.wei / 2n)
+      // The maintenance tries again.
+      void this.giveBack().catch(() => undefined)
   }
 
-  /** After a loss: what it has used up of the claims is not given out again. */
-  async noteLoss(): Promise<void> {
+  /** Gives back what is claimed and not in flight. After a loss: what it has used up must not be given out again. */
+  async giveBack(): Promise<void> {
     const reduced = this.#turn.then(() => this.#fitClaims())
     this.#turn = reduced.catch(() => undefined)
     await reduced
@@ -109,28 +120,29 @@ export class GasBudget {
 
   async #claim(standing: Standing, needed: bigint, wei: bigint, budget: bigint): Promise<GasHold> {
     for (const amount of [needed + budget / SPARE, needed]) {
-      const claim = await this.#write(standing, amount)
+      const claim = await this.#write(standing, amount, amount > budget / LARGE ? 'large' : 'small')
       const [lost, claimed] = await Promise.all([
         this.#settings.losses.read(),
         this.#readClaims(standing, claim),
       ])
-      const [allLost, allClaimed] = [sumOf(lost), sumOf(claimed)]
-      const share = shareOf(standing, budget)
-      const isFirst = allLost === 0n && allClaimed === wei
-      if (isFirst || (lost[standing] + claimed[standing] <= share && allLost + allClaimed <= budget)) {
+      // A share counts against those of payers that are better known.
+      const widened = STANDINGS.slice(0, STANDINGS.indexOf(standing) + 1)
+      const fits = (both: (counted: Standing) => bigint): boolean =>
+        widened.every((counted) => both(counted) <= shareOf(counted, budget))
+      const isFirst = countedWith('known', lost) === 0n && countedWith('known', claimed) === wei
+      if (isFirst || fits((counted) => countedWith(counted, lost) + countedWith(counted, claimed))) {
         await this.#replace(standing, claim)
         return 'held'
       }
       await this.#remove(standing, claim)
-      if (lost[standing] + wei > share || allLost + wei > budget)
-        // The first transaction may be larger than the share.
-        return allLost === 0n ? 'in flight' : 'lost'
+      if (countedWith('known', lost) > 0n && !fits((counted) => countedWith(counted, lost) + wei))
+        return 'lost'
     }
     return 'in flight'
   }
 
   /** Wei of all processes; of this one, with the new claim in place of the old one. */
-  async #readClaims(standing: Standing, claim: Claim): Promise<Readonly<Record<Standing, bigint>>> {
+  async #readClaims(standing: Standing, claim: Claim): Promise<ByStanding> {
     const { ledger, now, owner } = this.#settings
     const sums = { known: 0n, new: 0n, code: 0n }
     await Promise.all(
@@ -145,12 +157,12 @@ export class GasBudget {
     return sums
   }
 
-  async #write(standing: Standing, wei: bigint): Promise<Claim> {
+  async #write(standing: Standing, wei: bigint, size: Claim['size']): Promise<Claim> {
     const { ledger, now, owner } = this.#settings
     this.#number += 1
     const fact = `${owner} ${wei} ${this.#number}`
     await ledger.addExpiring(this.#nameOf(standing), fact, now() + CLAIM_MS)
-    return { fact, wei }
+    return { fact, wei, size }
   }
 
   async #replace(standing: Standing, claim: Claim): Promise<void> {
@@ -179,22 +191,18 @@ export class GasBudget {
     return this.#turn
   }
 
-  /** Gives back what is claimed and not in flight. */
   async #fitClaims(): Promise<void> {
     for (const [standing, claim] of this.#claims) {
       const needed = this.#inFlight(standing)
       if (needed === 0n) {
         this.#claims.delete(standing)
         await this.#remove(standing, claim)
-      } else if (needed < claim.wei) await this.#replace(standing, await this.#write(standing, needed))
+      } else if (needed < claim.wei)
+        await this.#replace(standing, await this.#write(standing, needed, claim.size))
     }
   }
 
   #nameOf(standing: Standing): string {
     return `gas-in-flight:${this.#settings.network.chainId}:${standing}`
   }
-}
-
-function sumOf({ known, new: fresh, code }: Readonly<Record<Standing, bigint>>): bigint {
-  return known + fresh + code
 }

@@ -3,7 +3,7 @@ import { formatCoin } from '../../chains/evm/account.ts'
 import type { Refusal } from '../../errors.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Network } from '../../networks.ts'
-import { shareOf, STANDINGS, type Standing } from './gas-shares.ts'
+import { countedWith, shareOf, STANDINGS, type ByStanding, type Standing } from './gas-shares.ts'
 
 /** A payer with so many reverted transactions within the time is refused until the first of them is that old. */
 const MOST_REVERTS = 2
@@ -78,11 +78,9 @@ export class GasLosses {
   }
 
   /** Wei lost within the last hour, as the ledger knows it now. */
-  async read(): Promise<LostGas> {
+  async read(): Promise<ByStanding> {
     this.#spent = undefined
-    const losses = await this.#losses()
-    const of = (standing: Standing): bigint => sumOf(losses.filter((loss) => loss.standing === standing))
-    return { known: of('known'), new: of('new'), code: of('code') }
+    return byStanding(await this.#losses())
   }
 
   /** Whether nothing is sent for this payer now. */
@@ -94,11 +92,10 @@ export class GasLosses {
     ])
     const spent = sumOf(all)
     this.#noteClosed(spent >= budget, budget)
-    const counted = standing === 'known' ? all : all.filter((loss) => loss.standing === standing)
     const share = shareOf(standing, budget)
     // Whoever has reverted once gets a second try while few others have.
     const room = standing === 'new' && own.length > 0 ? share / SECOND_TRY : share
-    if (spent >= budget || sumOf(counted) >= larger(room, 1n)) {
+    if (countedWith(standing, byStanding(all)) >= larger(room, 1n)) {
       const detail = 'too many transactions have failed on this network lately; nothing was charged'
       return { code: 'chain_unavailable', detail, retryAfter: this.#secondsUntilOver(all[0]) }
     }
@@ -146,9 +143,6 @@ export class GasLosses {
   }
 }
 
-/** Wei, by the standing of the payers. */
-export type LostGas = Readonly<Record<Standing, bigint>>
-
 interface Loss {
   readonly at: number
   /** Wei. */
@@ -168,6 +162,11 @@ function readLosses(facts: readonly string[]): readonly Loss[] {
       }
     })
     .toSorted((a, b) => a.at - b.at)
+}
+
+function byStanding(losses: readonly Loss[]): ByStanding {
+  const of = (standing: Standing): bigint => sumOf(losses.filter((loss) => loss.standing === standing))
+  return { known: of('known'), new: of('new'), code: of('code') }
 }
 
 function sumOf(losses: readonly Loss[]): bigint {

@@ -5,16 +5,31 @@
 export const STANDINGS = ['known', 'new', 'code'] as const
 export type Standing = (typeof STANDINGS)[number]
 
+/** Wei, by the standing of the payers. */
+export type ByStanding = Readonly<Record<Standing, bigint>>
+
+/** What counts against the share of a standing. */
+export function countedWith(standing: Standing, { known, new: fresh, code }: ByStanding): bigint {
+  switch (standing) {
+    case 'known':
+      return known + fresh + code
+    case 'new':
+      return fresh + code
+    case 'code':
+      return code
+  }
+}
+
 /**
- * The part of the hourly budget that payers of one standing may lose together. Strangers cannot close the network for
- * those who have paid before: a quarter stays for them.
+ * The part of the hourly budget that payers of one standing may lose, those that are less known included. Strangers
+ * cannot close the network for those who have paid before: a quarter stays for them.
  */
 export function shareOf(standing: Standing, budget: bigint): bigint {
   switch (standing) {
     case 'known':
       return budget
     case 'new':
-      return budget / 2n
+      return (budget * 3n) / 4n
     case 'code':
       return budget / 4n
   }

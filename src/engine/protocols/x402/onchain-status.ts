@@ -5,7 +5,7 @@ import type { Block, Chain, TransactionReceipt } from '../../chains/evm/chain.ts
 import type { Limits } from '../../networks.ts'
 import { SETTLEMENT_FAILED, UNCONFIRMED, type Settlement } from '../protocol.ts'
 import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED, containsTransfer, settled } from './payload.ts'
-import { isUsed, type ExpectedTransfer } from './token.ts'
+import { balanceOf, isUsed, type ExpectedTransfer } from './token.ts'
 import { riskOf, type GasBudget } from './gas-budget.ts'
 import type { GasLosses, Revert } from './gas-losses.ts'
 import type { PayerLimits } from './payer-limits.ts'
@@ -188,20 +188,23 @@ export async function explainFailure(
 
 /**
  * Whose fault it was that a batch has moved nothing for a payment. A payer whose account has taken code since the
- * simulation may have burned the gas of all; where all are left out and nobody has, the batch itself was wrong, which
- * counts against nobody, and no batch is sent for a while. Otherwise it was the payment's own.
+ * simulation may have burned the gas of all; where all are left out, nobody has, and the payment could still be carried
+ * out, the batch itself was wrong, which counts against nobody, and no batch is sent for a while. Otherwise it was the
+ * payment's own.
  */
 async function chargeLoss(
   context: ReceiptReader,
-  { from: payer, nonce }: ExpectedTransfer,
+  expected: ExpectedTransfer,
   { hash, logs, gasCost, gasUsed }: TransactionReceipt,
   payers: readonly Address[],
 ): Promise<void> {
+  const { from: payer, nonce } = expected
   const { multicall, token } = context
   const share = gasCost / BigInt(payers.length)
   const withCode = await multicall.withCode(payers, ACCOUNTS_MS)
   const isEmpty = !logs.some(({ address }) => sameAddress(address, token))
-  if (withCode === undefined || (isEmpty && withCode.size === 0)) {
+  const isFault = withCode?.size === 0 && isEmpty && !(await isWithdrawn(context, expected))
+  if (withCode === undefined || isFault) {
     multicall.pause()
     return noteLoss(context, { payer: undefined, hash, gasCost: share, nonce })
   }
@@ -211,6 +214,15 @@ async function chargeLoss(
   const burners = BigInt(Math.max(1, withCode.size))
   const lost = isEmpty && withCode.size > 0 ? gasCost / burners : share + excess / burners
   await noteLoss(context, { payer, hash, gasCost: lost, nonce })
+}
+
+/** Whether its payer has canceled the authorization, or moved the money away. */
+async function isWithdrawn({ chain }: ReceiptReader, expected: ExpectedTransfer): Promise<boolean> {
+  const [used, balance] = await Promise.all([
+    isUsed(chain, expected),
+    balanceOf({ chain, token: expected.token }, expected.from),
+  ])
+  return used === true || (balance !== undefined && balance < expected.value)
 }
 
 /** Gas of a batch whose members have no code: what is above it was used by those that have. */
@@ -224,5 +236,5 @@ async function noteLoss(
   const standing = payer === undefined ? 'known' : budget.standing(riskOf({ payer, nonce }))
   if (payer !== undefined) payers.note({ payer }, 'reverted')
   await losses.add({ ...loss, standing }, limits.maxGasLoss)
-  await budget.noteLoss()
+  await budget.giveBack()
 }
