@@ -7,14 +7,15 @@ import { type LeaseContext, ACQUIRE_TIMEOUT_MS } from '../../ledger/lease.ts'
 import type { Network } from '../../networks.ts'
 import {
   answer,
+  batchesOf,
   batchOf,
   CHECK_ALONE_MS,
   CHECK_IN_BATCH_MS,
   forgetBatch,
+  gasAtRisk,
   group,
   MOST_CALLS,
   persist,
-  single,
   type Multicall,
 } from './batch.ts'
 import { bid, GasBalance, NonceLease, type Account, type FeeOracle } from './account.ts'
@@ -29,6 +30,7 @@ import {
 import type { Chain, Fees, Sender } from './chain.ts'
 import {
   FEES_TOO_HIGH,
+  GAS_LOST,
   IN_USE,
   NO_GAS,
   NOT_TAKEN,
@@ -70,6 +72,8 @@ const GATHER_MS = 100
 const GATHER_LOOKS = 20
 /** How long a passed check stays valid. */
 const CHECKED_MS = 2_000
+/** Pause before a request asks again for its part of the budget of lost gas. */
+const BUDGET_PAUSE_MS = 200
 /** A request fails when other transactions hold this many of its nonces. */
 const MOST_DISPLACED = 3
 
@@ -95,6 +99,8 @@ export class Signer {
   readonly balance: GasBalance
   readonly #unmined: UnminedTransactions
   #queue: Waiting[] = []
+  /** Requests that wait for their part of the budget. */
+  readonly #postponed: Waiting[] = []
   #working = false
   #inBatch = 0
   #checking = 0
@@ -120,7 +126,7 @@ export class Signer {
 
   /** Number of unfinished requests. */
   get waiting(): number {
-    return this.#queue.length + this.#inBatch + this.#checking
+    return this.#queue.length + this.#inBatch + this.#checking + this.#postponed.length
   }
 
   get unmined(): Pick<UnminedTransactions, 'count' | 'age' | 'isStuck' | 'totals'> {
@@ -199,7 +205,9 @@ export class Signer {
     const { together, alone } = await group(affordable, this.#settings.multicall, this.address)
     const checked = await Promise.all(alone.map((each) => this.#check(each)))
     const ready = alone.filter((_, place) => checked[place] === 'passed')
-    const submissions = [...batchOf(together), ...ready.map(single)]
+    const groups = [...batchesOf(together), ...ready.map((each) => [each])]
+    const reserved = await Promise.all(groups.map((members) => this.#reserve(members, fees)))
+    const submissions = reserved.flatMap(batchOf)
     const signed = await persist(this.#settings.ledger, submissions, nonces, (each, nonce) =>
       this.#sign(each, nonce),
     )
@@ -260,6 +268,31 @@ export class Signer {
       }
     }
     return ready
+  }
+
+  /** The members whose possible loss is within the budget; the others wait for it without delaying anybody. */
+  async #reserve(members: readonly Ready[], { base, tip }: Fees): Promise<readonly Ready[]> {
+    // What is paid for a revert, when the base fee rises once before it is mined.
+    const price = base + base / 8n + tip
+    const reserve = async (each: Ready, size: number): Promise<boolean> => {
+      const held = await each.request.reserve(gasAtRisk(each, size) * price)
+      if (held === 'lost') each.resolve(GAS_LOST)
+      else if (held === 'in flight') this.#retryLater(each)
+      return held === 'held'
+    }
+    const held = await Promise.all(members.map((each) => reserve(each, members.length)))
+    const left = members.filter((_, place) => held[place])
+    const [only] = left
+    if (only === undefined || left.length > 1 || members.length === 1) return left
+    return (await reserve(only, 1)) ? left : []
+  }
+
+  #retryLater({ price: _price, ...waiting }: Ready): void {
+    this.#postponed.push(waiting)
+    if (this.#postponed.length > 1) return
+    void this.#settings.sleep(BUDGET_PAUSE_MS).then(() => {
+      for (const each of this.#postponed.splice(0)) this.#enqueue(each)
+    })
   }
 
   /** Checks whether somebody else has settled the payment, before the buyer is told that nothing was charged. */

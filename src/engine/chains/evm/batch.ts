@@ -5,6 +5,7 @@ import { allocate, type NonceState } from './account.ts'
 import { word, type Chain, type Sender } from './chain.ts'
 import type { Clock } from '../../runtime.ts'
 import type {
+  Payer,
   Ready,
   SendResult,
   Signed,
@@ -28,6 +29,10 @@ const AGGREGATE = '82ad56cb'
  */
 const GAS_BATCH = 60_000n
 const GAS_MEMBER = 70_000n
+/** Most a member without code uses that moves nothing, with its part of the batch. */
+const GAS_REVERTED = 50_000n
+/** Most payers without a settled payment that share a transaction. */
+const MOST_NEW = 8
 
 function gasOfBatch(members: number): bigint {
   return GAS_BATCH + GAS_MEMBER * BigInt(members)
@@ -220,18 +225,40 @@ export async function group(
   if (first === undefined || candidates.length === 1 || !multicall.isAvailable)
     return { together: [], alone: ready }
   const requests = candidates.map(({ request }) => request)
-  const payers = requests.flatMap(({ payer }) => payer ?? [])
+  const payers = requests.flatMap(({ payer }) => payer?.address ?? [])
   const [passed, withCode] = await Promise.all([
     multicall.simulate(requests, { from, ...first.price }, CHECK_IN_BATCH_MS),
     multicall.withCode(payers, CHECK_IN_BATCH_MS),
   ])
   if (passed === undefined || withCode === undefined) return { together: [], alone: ready }
   const together = candidates.filter(
-    ({ request: { payer } }, place) => passed[place] === true && payer !== undefined && !withCode.has(payer),
+    ({ request: { payer } }, place) =>
+      passed[place] === true && payer !== undefined && !withCode.has(payer.address),
   )
   if (together.length < 2) return { together: [], alone: ready }
   const shared = new Set(together)
   return { together, alone: ready.filter((each) => !shared.has(each)) }
+}
+
+/** Requests that share a transaction: new payers few, since one of them can burn the gas of all. */
+export function batchesOf(together: readonly Ready[]): readonly (readonly Ready[])[] {
+  const of = (standing: Payer['standing']): readonly Ready[] =>
+    together.filter(({ request }) => request.payer?.standing === standing)
+  const fresh = of('new')
+  const few = Array.from({ length: Math.ceil(fresh.length / MOST_NEW) }, (_, place) =>
+    fresh.slice(place * MOST_NEW, (place + 1) * MOST_NEW),
+  )
+  return [of('known'), ...few].filter(({ length }) => length > 0)
+}
+
+/**
+ * Gas that one request of a transaction with so many can lose. A new payer may put code on the account between the
+ * simulation and the block, and burn its part of the limit; an account that has settled before is counted as one that
+ * reverts.
+ */
+export function gasAtRisk({ request }: Ready, members: number): bigint {
+  if (members === 1) return request.gas
+  return request.payer?.standing === 'known' ? GAS_REVERTED : gasOfBatch(members) / BigInt(members)
 }
 
 /** Margin after the last expiry of the batch's payments, longer than any request waits for them. */

@@ -26,6 +26,7 @@ export interface TransactionReceipt {
   readonly blockHash: string
   /** Wei that the sender paid for gas, including a rollup’s fee for its parent chain when the node reports it. */
   readonly gasCost: bigint
+  readonly gasUsed: bigint
   readonly logs: readonly Log[]
 }
 
@@ -194,7 +195,8 @@ function asReceipt(result: unknown): TransactionReceipt | undefined {
   const blockHash = asHex(result['blockHash']) ?? ''
   const [used, price] = [asQuantity(result['gasUsed']), asQuantity(result['effectiveGasPrice'])]
   const gasCost = (used ?? 0n) * (price ?? 0n) + (asQuantity(result['l1Fee']) ?? 0n)
-  return { hash, succeeded: result['status'] === '0x1', block, blockHash, gasCost, logs }
+  const succeeded = result['status'] === '0x1'
+  return { hash, succeeded, block, blockHash, gasCost, gasUsed: used ?? 0n, logs }
 }
 
 function asLogs(result: unknown): readonly Log[] | undefined {

@@ -20,11 +20,22 @@ export interface TransactionCall {
 /** A call to send, in its own transaction or in a batch. */
 export interface TransactionRequest extends TransactionCall {
   /** The account that signed the payload. Such a call may share a transaction. Undefined: it is sent alone. */
-  readonly payer?: Address
+  readonly payer?: Payer
+  /**
+   * Reserves the wei that the call can lose, before it is signed. `in flight`: ask again when others are mined. Until
+   * the caller releases it; a second call for one request changes the amount. Rejects when it cannot be recorded.
+   */
+  readonly reserve: (wei: bigint) => Promise<'held' | 'in flight' | 'lost'>
   /** The last check before signing, within `timeout` milliseconds: a refused request is not sent. Never rejects. */
   readonly check: (sender: Sender, timeout: number) => Promise<Refusal | undefined>
   /** Records the signed transaction before it is sent. */
   readonly journal: { record(transaction: OwnTransaction, joint?: JointCommit): Promise<void> }
+}
+
+/** Payers without a settled payment share no transaction with others, and few share one. */
+export interface Payer {
+  readonly address: Address
+  readonly standing: 'known' | 'new'
 }
 
 /** An unmined transaction. A replacement at a higher fee has another hash, and the same effect or none. */
@@ -83,6 +94,10 @@ export const TOO_LATE = {
 } as const satisfies SendResult
 export const UNREACHABLE: SendResult = { kind: 'unsent', detail: 'the network cannot be reached' }
 export const TAKEN_OVER: SendResult = { kind: 'unsent', detail: 'another process has taken the signer over' }
+export const GAS_LOST: SendResult = {
+  kind: 'unsent',
+  detail: 'too many transactions have failed on this network lately',
+}
 export const NOT_TAKEN: SendResult = { kind: 'unsent', detail: 'the network refuses the transaction' }
 
 /** A request in the queue of a signer. */

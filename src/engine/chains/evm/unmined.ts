@@ -140,7 +140,7 @@ export class UnminedTransactions {
       receipt: shareWhileAsked(() =>
         findReceipt(this.#settings.chain, [...entry.versions.keys()].toReversed()),
       ),
-      payers: members.length === 1 ? [] : members.flatMap(({ request: { payer } }) => payer ?? []),
+      payers: members.length === 1 ? [] : members.flatMap(({ request: { payer } }) => payer?.address ?? []),
       mined: (receipt) => this.#markMined(entry, receipt),
     }
   }

@@ -5,8 +5,10 @@ import type { Block, Chain, TransactionReceipt } from '../../chains/evm/chain.ts
 import type { Limits } from '../../networks.ts'
 import { SETTLEMENT_FAILED, UNCONFIRMED, type Settlement } from '../protocol.ts'
 import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED, containsTransfer, settled } from './payload.ts'
-import { isUsed, type ExpectedTransfer } from './token.ts'
-import type { GasLosses, PayerLimits } from './payer-limits.ts'
+import { balanceOf, isUsed, type ExpectedTransfer } from './token.ts'
+import { riskOf, type GasBudget } from './gas-budget.ts'
+import type { GasLosses, Revert } from './gas-losses.ts'
+import type { PayerLimits } from './payer-limits.ts'
 import type { Log } from '../../chains/evm/event-log.ts'
 
 /** What is needed to see the outcome of a payment on one network. */
@@ -23,6 +25,7 @@ export interface ReceiptReader extends ChainReader {
   readonly multicall: Multicall
   readonly payers: PayerLimits
   readonly losses: GasLosses
+  readonly budget: GasBudget
 }
 
 /**
@@ -178,32 +181,60 @@ export async function explainFailure(
   const { from, nonce } = expected
   // The responsible payer of another process's batch is unknown.
   const payer = members === 1 ? from : undefined
-  if (payer !== undefined) context.payers.note({ payer }, 'reverted')
   const cost = gasCost / BigInt(members)
-  await context.losses.add({ payer, hash, gasCost: cost, nonce }, context.limits.maxGasLoss)
+  await noteLoss(context, { payer, hash, gasCost: cost, nonce })
   return status
 }
 
 /**
  * Whose fault it was that a batch has moved nothing for a payment. A payer whose account has taken code since the
- * simulation may have burned the gas of all; where all are left out and nobody has, the batch itself was wrong, which
- * counts against nobody, and no batch is sent for a while. Otherwise it was the payment's own.
+ * simulation may have burned the gas of all; where all are left out, nobody has, and the payment could still be carried
+ * out, the batch itself was wrong, which counts against nobody, and no batch is sent for a while. Otherwise it was the
+ * payment's own.
  */
 async function chargeLoss(
-  { multicall, payers: limits, losses, token, limits: { maxGasLoss } }: ReceiptReader,
-  { from: payer, nonce }: ExpectedTransfer,
-  { hash, logs, gasCost }: TransactionReceipt,
+  context: ReceiptReader,
+  expected: ExpectedTransfer,
+  { hash, logs, gasCost, gasUsed }: TransactionReceipt,
   payers: readonly Address[],
 ): Promise<void> {
+  const { from: payer, nonce } = expected
+  const { multicall, token } = context
   const share = gasCost / BigInt(payers.length)
   const withCode = await multicall.withCode(payers, ACCOUNTS_MS)
   const isEmpty = !logs.some(({ address }) => sameAddress(address, token))
-  if (withCode === undefined || (isEmpty && withCode.size === 0)) {
+  const isFault = withCode?.size === 0 && isEmpty && !(await isWithdrawn(context, expected))
+  if (withCode === undefined || isFault) {
     multicall.pause()
-    return losses.add({ payer: undefined, hash, gasCost: share, nonce }, maxGasLoss)
+    return noteLoss(context, { payer: undefined, hash, gasCost: share, nonce })
   }
   if (withCode.size > 0 && !withCode.has(payer)) return
-  limits.note({ payer }, 'reverted')
-  const lost = isEmpty ? gasCost / BigInt(withCode.size) : share
-  await losses.add({ payer, hash, gasCost: lost, nonce }, maxGasLoss)
+  const usual = USUAL_GAS.batch + USUAL_GAS.member * BigInt(payers.length)
+  const excess = withCode.size > 0 && gasUsed > usual ? (gasCost * (gasUsed - usual)) / gasUsed : 0n
+  const burners = BigInt(Math.max(1, withCode.size))
+  const lost = isEmpty && withCode.size > 0 ? gasCost / burners : share + excess / burners
+  await noteLoss(context, { payer, hash, gasCost: lost, nonce })
+}
+
+/** Whether its payer has canceled the authorization, or moved the money away. */
+async function isWithdrawn({ chain }: ReceiptReader, expected: ExpectedTransfer): Promise<boolean> {
+  const [used, balance] = await Promise.all([
+    isUsed(chain, expected),
+    balanceOf({ chain, token: expected.token }, expected.from),
+  ])
+  return used === true || (balance !== undefined && balance < expected.value)
+}
+
+/** Gas of a batch whose members have no code: what is above it was used by those that have. */
+const USUAL_GAS = { batch: 30_000n, member: 45_000n }
+
+async function noteLoss(
+  { payers, losses, budget, limits }: ReceiptReader,
+  loss: Omit<Revert, 'standing'>,
+): Promise<void> {
+  const { payer, nonce } = loss
+  const standing = payer === undefined ? 'known' : budget.standing(riskOf({ payer, nonce }))
+  if (payer !== undefined) payers.note({ payer }, 'reverted')
+  await losses.add({ ...loss, standing }, limits.maxGasLoss)
+  await budget.giveBack()
 }

@@ -31,7 +31,9 @@ import {
 } from './payload.ts'
 import { offerOf, type AcceptedNetwork, type Requirements } from './requirements.ts'
 import { explainFailure, findTransfer, isOver, onchainStatus, type ReceiptReader } from './onchain-status.ts'
-import { GasLosses, PayerLimits, type Exposure } from './payer-limits.ts'
+import { GasBudget, riskOf, type GasHold } from './gas-budget.ts'
+import { GasLosses } from './gas-losses.ts'
+import { PayerLimits, type Exposure } from './payer-limits.ts'
 
 /** A payment to settle: one object for its whole life. */
 export interface SettlementRequest {
@@ -132,6 +134,7 @@ export async function openContext({
   void multicall.look()
   const token = network.token.address
   const fees = new FeeOracle(chain, now)
+  const losses = new GasLosses(settings)
   // A key that is listed twice is one account: two queues would use its nonces twice.
   const accounts = new Map(signerKeys.map(openAccount).map((account) => [account.address, account]))
   return {
@@ -146,7 +149,8 @@ export async function openContext({
       Array.from(accounts.values(), (account) => new Signer({ ...settings, account, fees, multicall })),
     ),
     payers: new PayerLimits((payer) => balanceOf({ chain, token }, payer), { now, sleep }),
-    losses: new GasLosses(settings),
+    losses,
+    budget: new GasBudget({ ...settings, losses }),
     now,
     sleep,
   }
@@ -196,7 +200,7 @@ async function preflight(
   const [from] = ready
   if (from === undefined) return unavailable(STUCK.detail)
   const [suspended, fees] = await Promise.all([
-    losses.refuse(exposure.payer, signed.signedBy, limits.maxGasLoss),
+    losses.refuse(exposure.payer, payers.standing(exposure), limits.maxGasLoss),
     context.fees.current(),
   ])
   if (suspended !== undefined) return suspended
@@ -266,9 +270,12 @@ export async function settle(
         maxFeePerGas: context.limits.maxFeePerGas,
         expires: validBefore,
         check: (sender: Sender, timeout: number) => simulate(context, signed, sender, timeout),
+        reserve: (wei: bigint) => reserveGas(context, exposure, wei),
         journal,
       }
-      const shared = signed.signedBy === 'key' ? { ...request, payer: expected.from } : request
+      const standing = context.payers.standing(exposure)
+      const shared =
+        standing === 'code' ? request : { ...request, payer: { address: expected.from, standing } }
       const first = await follow(context, expected, validBefore, await context.signers.send(shared))
       if (first !== 'left out') return first
       const alone = await follow(context, expected, validBefore, await context.signers.send(request))
@@ -277,8 +284,22 @@ export async function settle(
     () => context.now() >= validBefore,
   )
   if (settlement === 'late') return { kind: 'failed', refusal: TOO_LATE.refusal }
+  // A transaction whose outcome is unknown may be mined until its payment expires.
+  context.budget.drop(riskOf(exposure), settlement.kind === 'unknown' ? validBefore : undefined)
   if (settlement.kind === 'settled') context.payers.note(exposure, 'settled')
   return settlement
+}
+
+/** Reserves what the transaction of a payment may lose, unless its payer has lost enough meanwhile. */
+async function reserveGas(
+  { limits: { maxGasLoss }, losses, payers, budget }: SettlementContext,
+  exposure: Exposure,
+  wei: bigint,
+): Promise<GasHold> {
+  const standing = payers.standing(exposure)
+  if (standing !== 'known' && (await losses.refuse(exposure.payer, standing, maxGasLoss)) !== undefined)
+    return 'lost'
+  return budget.hold({ id: riskOf(exposure), standing, wei }, maxGasLoss)
 }
 
 async function follow(

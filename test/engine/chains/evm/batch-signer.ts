@@ -97,6 +97,7 @@ function send(
     maxFeePerGas: 10n ** 12n,
     expires: Infinity,
     check: async () => undefined,
+    reserve: async () => 'held' as const,
     journal,
     ...rest,
   } as const

@@ -59,6 +59,7 @@ async function send(message: string): Promise<string> {
     maxFeePerGas: 100n,
     expires: Infinity,
     check: async () => undefined,
+    reserve: async () => 'held' as const,
     journal: { record: async () => undefined },
   } as const
   const sent = await signer.send(request, 'patiently')

@@ -58,6 +58,7 @@ function kinds(settlements: readonly Settlement[]): string[] {
 t.test('divides payments among two signers with consecutive nonces', async (t) => {
   const { context, keys } = await openPair(t)
   const signed = await payments(40)
+  for (const { expected } of signed) context.payers.note({ payer: expected.from }, 'settled')
   const journals = signed.map(() => newRecorder())
   const settlements = await Promise.all(signed.map((each, place) => settleOn(context, each, journals[place])))
   t.strictSame(kinds(settlements), ['settled'])
@@ -156,6 +157,8 @@ t.test('two processes with the same two signers use each nonce once and settle e
     ['one', 'two'].map((owner) => openSettlementContext(chain, { ledger, keys, owner })),
   )
   const signed = await payments(40)
+  for (const { expected } of signed)
+    for (const { payers } of contexts) payers.note({ payer: expected.from }, 'settled')
   const settlements = await Promise.all(
     signed.flatMap((each, at) => {
       const context = contexts[at % 2]

@@ -89,6 +89,7 @@ const settled = (settlements: readonly Settlement[]): string[] =>
 t.test('settles what waits in one transaction, and each payer its part of the gas', async (t) => {
   const context = await openBatching()
   const signed = await several(33)
+  for (const { expected } of signed) context.payers.note({ payer: expected.from }, 'settled')
   const journals = signed.map(() => newRecorder())
   const settlements = await Promise.all(signed.map((each, place) => settleOn(context, each, journals[place])))
   t.equal(settled(settlements).length, 33)
@@ -216,7 +217,7 @@ t.test(
     t.equal(settled(settlements).length, 4)
     for (const each of signed) t.equal(await chainControl.charges(each), each === burner ? 0 : 1)
     t.match(context.losses.totals, { reverts: 1 }, 'of one payer')
-    const suspended = await context.losses.refuse(first.expected.from, 'key', 10n ** 18n)
+    const suspended = await context.losses.refuse(first.expected.from, 'new', 10n ** 18n)
     t.equal(suspended, undefined, 'nobody else is')
     t.ok(context.losses.totals.gasLost > 0n)
   },
@@ -249,7 +250,7 @@ t.test(
     const { expected, authorization } = innocent
     const found = await resume(later, expected, dispatch, Number(authorization.validBefore) * 1000, 0)
     t.match(found, { kind: 'failed' })
-    t.equal(await later.losses.refuse(expected.from, 'key', 10n ** 18n), undefined)
+    t.equal(await later.losses.refuse(expected.from, 'new', 10n ** 18n), undefined)
     t.match(later.losses.totals, { gasLost: context.losses.totals.gasLost / 3n })
     t.match(await settleOn(later, innocent), { kind: 'settled' })
     t.equal(await chainControl.charges(innocent), 1)

@@ -1,0 +1,107 @@
+import t from 'tap'
+import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
+import { GasBudget } from '../../../../src/engine/protocols/x402/gas-budget.ts'
+import { GasLosses } from '../../../../src/engine/protocols/x402/gas-losses.ts'
+import type { Standing } from '../../../../src/engine/protocols/x402/gas-shares.ts'
+import { BASE, openLedger } from '../../../support/settlement-context.ts'
+
+const BUDGET = 1_000n
+let time = 1_000_000
+const now = (): number => time
+
+function openProcess(ledger: Ledger, owner: string) {
+  const losses = new GasLosses({ network: BASE, ledger, now, report: () => undefined })
+  const budget = new GasBudget({ network: BASE, ledger, owner, losses, now })
+  return {
+    budget,
+    hold: (id: string, wei: bigint, standing: Standing = 'known') =>
+      budget.hold({ id, standing, wei }, BUDGET),
+    lose: async (id: string, wei: bigint) => {
+      const standing = budget.standing(id)
+      await losses.add({ payer: undefined, hash: id, nonce: id, gasCost: wei, standing }, BUDGET)
+      await budget.giveBack()
+      budget.drop(id)
+    },
+  }
+}
+
+t.test('keeps what all processes have in flight within the budget', async (t) => {
+  const ledger = await openLedger(t)
+  const [one, two] = [openProcess(ledger, 'one'), openProcess(ledger, 'two')]
+  t.equal(await one.hold('a', 400n), 'held')
+  t.equal(await two.hold('b', 400n), 'held')
+  t.equal(await one.hold('c', 300n), 'in flight')
+  t.equal(await two.hold('d', 100n), 'held')
+  two.budget.drop('b')
+  await two.budget.giveBack()
+  t.equal(await one.hold('c', 300n), 'held')
+})
+
+t.test('gives two processes that ask at the same time no more than there is', async (t) => {
+  const ledger = await openLedger(t)
+  const processes = ['one', 'two', 'three'].map((owner) => openProcess(ledger, owner))
+  for (const { hold } of processes) await hold('first', 10n)
+  const holds = await Promise.all(processes.map(({ hold }) => hold('large', 500n)))
+  t.ok(holds.filter((hold) => hold === 'held').length <= 1, holds.join())
+})
+
+t.test('leaves a quarter to known payers, and gives contracts a quarter', async (t) => {
+  const { hold } = openProcess(await openLedger(t), 'one')
+  t.equal(await hold('a', 10n), 'held')
+  t.equal(await hold('b', 251n, 'code'), 'in flight')
+  t.equal(await hold('c', 250n, 'code'), 'held')
+  t.equal(await hold('d', 501n, 'new'), 'in flight')
+  t.equal(await hold('e', 500n, 'new'), 'held')
+  t.equal(await hold('f', 241n), 'in flight')
+  t.equal(await hold('g', 240n), 'held')
+})
+
+t.test('counts what was lost within the hour, in every process', async (t) => {
+  const ledger = await openLedger(t)
+  const [one, two] = [openProcess(ledger, 'one'), openProcess(ledger, 'two')]
+  t.equal(await one.hold('a', 600n, 'new'), 'held')
+  await one.lose('a', 700n)
+  t.equal(await two.hold('b', 51n, 'new'), 'lost')
+  t.equal(await two.hold('c', 50n, 'new'), 'held')
+  t.equal(await two.hold('d', 301n), 'lost', 'an hour has to pass')
+  t.equal(await two.hold('e', 250n), 'held')
+  time += 3_600_001
+  t.equal(await one.hold('f', 300n, 'new'), 'held')
+})
+
+t.test(
+  'lets one transaction be sent that is larger than its share, when nothing else is at risk',
+  async (t) => {
+    const { hold, budget, lose } = openProcess(await openLedger(t), 'one')
+    t.equal(await hold('a', 5_000n, 'code'), 'held')
+    t.equal(await hold('b', 1n, 'code'), 'in flight')
+    budget.drop('a')
+    t.equal(await hold('b', 5_000n, 'code'), 'held')
+    await lose('b', 1n)
+    t.equal(await hold('c', 5_000n, 'code'), 'lost')
+  },
+)
+
+t.test(
+  'holds an unknown outcome until its payment expires, and the claim of a killed process for a minute',
+  async (t) => {
+    const ledger = await openLedger(t)
+    const [one, two] = [openProcess(ledger, 'one'), openProcess(ledger, 'two')]
+    t.equal(await one.hold('a', 900n), 'held')
+    one.budget.drop('a', now() + 30_000)
+    t.equal(await one.hold('b', 200n), 'in flight')
+    t.equal(await two.hold('c', 200n), 'in flight')
+    time += 30_001
+    t.equal(await one.hold('b', 200n), 'held')
+    time += 60_001
+    t.equal(await two.hold('c', 900n), 'held')
+  },
+)
+
+t.test('changes the amount of a payment that is sent again', async (t) => {
+  const { hold } = openProcess(await openLedger(t), 'one')
+  t.equal(await hold('a', 50n), 'held')
+  t.equal(await hold('a', 900n), 'held')
+  t.equal(await hold('b', 101n), 'in flight')
+  t.equal(await hold('b', 100n), 'held')
+})
