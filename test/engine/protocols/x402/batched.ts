@@ -223,6 +223,22 @@ t.test(
   },
 )
 
+t.test('attributes the gas of a batch to the last member, when that has used it', async (t) => {
+  const signed = await several(5)
+  const burner = signed[4]
+  if (burner === undefined) return
+  const { context, settlements } = await settleInPool(t, signed, () => chainControl.delegate(burner, BURNING))
+  t.equal(settled(settlements).length, 4)
+  const [, transaction = '0x'] = settled(settlements)
+  const { gasUsed, effectiveGasPrice } = await chainControl.client.getTransactionReceipt({
+    hash: transaction as Hex,
+  })
+  // Three others have used about 45,000 each.
+  t.ok(gasUsed > 250_000n, `${gasUsed}`)
+  t.ok(context.losses.totals.gasLost > (gasUsed - 210_000n) * effectiveGasPrice)
+  t.ok(context.losses.totals.gasLost < gasUsed * effectiveGasPrice)
+})
+
 t.test(
   'holds no payer responsible for a batch that burned its gas, when the process that sent it is gone',
   async (t) => {
