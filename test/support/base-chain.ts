@@ -46,6 +46,7 @@ interface Use {
   readonly payer: string
   readonly nonce: string
   readonly transaction: string
+  readonly block: bigint
   /** What it has moved, in atomic units. */
   readonly amount: bigint
 }
@@ -109,7 +110,9 @@ export function onchainClient({
       const next = logs[index + 1]
       if (log.eventName !== 'AuthorizationUsed' || next?.eventName !== 'Transfer') return []
       const { authorizer: payer, nonce } = log.args
-      return [{ payer, nonce, transaction: log.transactionHash, amount: next.args.value }]
+      return [
+        { payer, nonce, transaction: log.transactionHash, block: log.blockNumber, amount: next.args.value },
+      ]
     })
   }
   return {

@@ -47,10 +47,10 @@ async function sell(t: Test, shop: Shop, buyers: number): Promise<readonly Sale[
   return sales
 }
 
-/** Undoes all blocks that contain a payment of the shop. */
+/** Undoes all blocks that contain a payment of the shop, and none below: those have the buyers' money. */
 async function undo(t: Test, shop: Shop): Promise<void> {
-  const transactions = new Set((await shop.onchain.uses()).map(({ transaction }) => transaction))
-  await shop.onchain.undo(transactions.size)
+  const blocks = new Set((await shop.onchain.uses()).map(({ block }) => block))
+  await shop.onchain.undo(blocks.size)
   t.strictSame(await shop.onchain.uses(), [], 'the chain knows none of them any more')
 }
 
