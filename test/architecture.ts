@@ -21,8 +21,7 @@ const ENGINE = [
 
 /**
  * Who may import whom, types included: this table is the drawing in CONTRIBUTING.md. `leaves` are the files right in
- * src/engine; `composition` puts the engine together; `internal` is what the command sees of it, `public` what the package
- * exports.
+ * src/engine; `composition` puts the engine together; `public` is what the package exports.
  */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   main: ['cli', 'command-line', 'env'],
@@ -30,14 +29,13 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'command-line': ['env', 'leaves'],
   // A package of its own: what it imports is bundled with it.
   buyer: ['command-line', 'env', 'leaves'],
-  cli: ['internal', 'buyer', 'command-line', 'env', 'sandbox'],
+  cli: ['composition', 'buyer', 'command-line', 'env', 'sandbox', 'engine/mcp', ...ENGINE],
   // `ratecard/testing` pays as `ratecard pay` does.
-  testing: ['buyer', 'internal', 'public', 'composition', 'sandbox'],
+  testing: ['buyer', 'public', 'composition', 'sandbox', ...ENGINE],
   // It is a package of its own, and imports the framework by its name.
   service: [],
-  sandbox: ['internal'],
+  sandbox: ENGINE,
   public: ['composition', ...ENGINE],
-  internal: ['composition', ...ENGINE],
   composition: ENGINE,
   leaves: [],
   'engine/catalog': ['leaves'],
@@ -119,7 +117,7 @@ function importsOf(file: string): Import[] {
 
 function layerOf(file: string): string {
   if (/^engine\/(?:index|protocol)\.ts$/.test(file)) return 'public'
-  if (/^engine\/(?:internal|testing)\.ts$/.test(file)) return file.slice(7, -3)
+  if (file === 'engine/testing.ts') return 'testing'
   if (
     /^engine\/(?:ratecard|options|compose|payment-config|reload|catalog-thread|catalog-worker)\.ts$/.test(
       file,

@@ -2,7 +2,9 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { brandFiles } from '../src/engine/documents/page.ts'
 import { spellPrice } from '../src/engine/catalog/price-text.ts'
-import { documentNames, loadCatalog, type Parameter } from '../src/engine/internal.ts'
+import type { Parameter } from '../src/engine/catalog/catalog.ts'
+import { loadCatalog } from '../src/engine/catalog/load.ts'
+import { documentNames } from '../src/engine/documents/all.ts'
 import {
   CACHED_MINUTES,
   DOCUMENTS,

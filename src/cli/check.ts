@@ -1,4 +1,5 @@
-import { CatalogError, formatIssue, type Issue, loadServed } from '../engine/internal.ts'
+import { loadServed } from '../engine/catalog-thread.ts'
+import { CatalogError, formatIssue, type Issue } from '../engine/catalog/issue.ts'
 import type { Call } from './command.ts'
 import { handlersFor } from './load.ts'
 import { baseUrlOf } from './payment-config.ts'

@@ -1,7 +1,13 @@
-import type { CommandLine, Flags, ServiceContext, ServiceDefinition, Terminal } from '../engine/internal.ts'
+import type {
+  CommandLine,
+  Flags,
+  ServiceContext,
+  ServiceDefinition,
+  Terminal,
+} from '../engine/service-definition.ts'
 import type { Env } from '../env.ts'
 
-export type { Flags, Terminal } from '../engine/internal.ts'
+export type { Flags, Terminal } from '../engine/service-definition.ts'
 
 /** A row in the table of `commands.ts`. */
 export interface Command extends CommandLine {

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { HandlerMap } from '../engine/internal.ts'
+import type { HandlerMap } from '../engine/handler.ts'
 import type { Call } from './command.ts'
 
 /** Limit for loading handlers with their imports. */

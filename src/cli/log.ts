@@ -1,12 +1,7 @@
-import {
-  type Access,
-  asciiJson,
-  ERRORS,
-  Failure,
-  formatShort,
-  LedgerError,
-  type Observe,
-} from '../engine/internal.ts'
+import type { Access, Observe } from '../engine/access.ts'
+import { ERRORS, Failure, LedgerError } from '../engine/errors.ts'
+import { asciiJson } from '../engine/json.ts'
+import { formatShort } from '../engine/money.ts'
 import type { Env } from '../env.ts'
 import type { Terminal } from './command.ts'
 

@@ -1,16 +1,14 @@
 import { stat } from 'node:fs/promises'
 import type { Counter } from 'prom-client'
-import {
-  findAsset,
-  findRefundsDue,
-  LedgerLostError,
-  type Access,
-  type AllFigures,
-  type RpcTransport,
-  type PaymentRecord,
-  type Ledger,
-  type X402Networks,
-} from '../engine/internal.ts'
+import type { Access } from '../engine/access.ts'
+import { LedgerLostError } from '../engine/errors.ts'
+import type { AllFigures } from '../engine/http/status.ts'
+import { findRefundsDue } from '../engine/ledger/clean-up.ts'
+import type { Ledger } from '../engine/ledger/ledger.ts'
+import type { PaymentRecord } from '../engine/ledger/payment-record.ts'
+import { findAsset } from '../engine/networks.ts'
+import type { X402Networks } from '../engine/protocols/x402/networks.ts'
+import type { RpcTransport } from '../engine/runtime.ts'
 
 export interface MetricsSettings {
   readonly ledger: Ledger

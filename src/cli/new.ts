@@ -1,21 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import {
-  type Catalog,
-  CatalogError,
-  compileText,
-  documentNames,
-  generateTypes,
-  type Json,
-  type JsonObject,
-  type Loaded,
-  type Method,
-  METHODS,
-  operationId,
-  readerIn,
-  routeKey,
-  type Route,
-} from '../engine/internal.ts'
+import { type Catalog, type Method, METHODS, routeKey, type Route } from '../engine/catalog/catalog.ts'
+import { operationId } from '../engine/catalog/check-context.ts'
+import { generateTypes } from '../engine/catalog/generate-types.ts'
+import { CatalogError } from '../engine/catalog/issue.ts'
+import { compileText, type Loaded, readerIn } from '../engine/catalog/load.ts'
+import { documentNames } from '../engine/documents/all.ts'
+import type { Json, JsonObject } from '../engine/json.ts'
 import type { Call } from './command.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 import { handlersFor } from './load.ts'

@@ -1,12 +1,9 @@
-import {
-  addressOfKey,
-  isLoopback,
-  type Catalog,
-  type OutsideSource,
-  type PaymentConfig,
-  type SettingNames,
-  type StandIns,
-} from '../engine/internal.ts'
+import type { Catalog, OutsideSource } from '../engine/catalog/catalog.ts'
+import type { PaymentConfig } from '../engine/compose.ts'
+import { isLoopback } from '../engine/origin.ts'
+import type { SettingNames } from '../engine/protocols/protocol.ts'
+import { addressOfKey } from '../engine/protocols/x402/payload.ts'
+import type { StandIns } from '../engine/service-definition.ts'
 import type { Env } from '../env.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 import type { Call } from './command.ts'

@@ -1,18 +1,11 @@
-import {
-  createRevision,
-  documentNames,
-  loadCatalog,
-  openNetworks,
-  protocolsOf,
-  systemRuntime,
-  type AllNetworks,
-  type Catalog,
-  type Ledger,
-  type PaymentConfig,
-  type Protocol,
-  type Revision,
-  type RevisionSettings,
-} from '../engine/internal.ts'
+import type { Catalog } from '../engine/catalog/catalog.ts'
+import { loadCatalog } from '../engine/catalog/load.ts'
+import { openNetworks, protocolsOf, type AllNetworks, type PaymentConfig } from '../engine/compose.ts'
+import { documentNames } from '../engine/documents/all.ts'
+import { createRevision, type Revision, type RevisionSettings } from '../engine/http/revision.ts'
+import type { Ledger } from '../engine/ledger/ledger.ts'
+import type { Protocol } from '../engine/protocols/protocol.ts'
+import { systemRuntime } from '../engine/runtime.ts'
 import type { Env } from '../env.ts'
 import type { Call } from './command.ts'
 import { handlersFor } from './load.ts'

@@ -1,12 +1,9 @@
-import {
-  catalogSchema,
-  documentNames,
-  generateTypes,
-  listedServers,
-  loadCatalog,
-  renderServerJson,
-  type Revision,
-} from '../engine/internal.ts'
+import { generateTypes } from '../engine/catalog/generate-types.ts'
+import { loadCatalog } from '../engine/catalog/load.ts'
+import { catalogSchema } from '../engine/catalog/schema.ts'
+import { documentNames } from '../engine/documents/all.ts'
+import { listedServers, renderServerJson } from '../engine/documents/servers.ts'
+import type { Revision } from '../engine/http/revision.ts'
 import type { Call } from './command.ts'
 import { replaceFile } from './new-files.ts'
 import { previewRevision } from './preview.ts'

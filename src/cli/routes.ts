@@ -1,4 +1,7 @@
-import { formatDuration, spellPrice, type Parameter, type Revision, type Route } from '../engine/internal.ts'
+import type { Parameter, Route } from '../engine/catalog/catalog.ts'
+import { spellPrice } from '../engine/catalog/price-text.ts'
+import { formatDuration } from '../engine/duration.ts'
+import type { Revision } from '../engine/http/revision.ts'
 import { columns } from './terminal-text.ts'
 import type { Call } from './command.ts'
 import { previewRevision } from './preview.ts'

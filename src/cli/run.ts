@@ -1,5 +1,5 @@
 import { findCommand, noCommand, reportError, runParsed } from '../command-line/run-command.ts'
-import type { ServiceDefinition } from '../engine/internal.ts'
+import type { ServiceDefinition } from '../engine/service-definition.ts'
 import type { Env } from '../env.ts'
 import type { Command, Terminal } from './command.ts'
 import { commandsOf } from './service.ts'

@@ -1,30 +1,21 @@
 import cluster from 'node:cluster'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import {
-  attach,
-  type Catalog,
-  CatalogError,
-  type CatalogReader,
-  closeServer,
-  createHttpServer,
-  DELIVERED_MS,
-  Failure,
-  formatIssue,
-  handOver,
-  type HandlerMap,
-  LedgerError,
-  type LoadedHandlers,
-  type Mark,
-  namesOf,
-  openCache,
-  openLedger,
-  openRatecard,
-  OptionError,
-  readAtStart,
-  type SourceFigures,
-  systemRuntime,
-} from '../engine/internal.ts'
+import { type CatalogReader, type LoadedHandlers, readAtStart } from '../engine/catalog-thread.ts'
+import type { Catalog } from '../engine/catalog/catalog.ts'
+import { CatalogError, formatIssue } from '../engine/catalog/issue.ts'
+import type { Mark } from '../engine/catalog/load.ts'
+import { openCache, openLedger } from '../engine/compose.ts'
+import { Failure, LedgerError } from '../engine/errors.ts'
+import type { HandlerMap } from '../engine/handler.ts'
+import { attach, createHttpServer } from '../engine/http/app.ts'
+import { DELIVERED_MS } from '../engine/http/reply.ts'
+import { closeServer, handOver } from '../engine/http/shutdown.ts'
+import { OptionError } from '../engine/options.ts'
+import { openRatecard } from '../engine/ratecard.ts'
+import { namesOf } from '../engine/reload.ts'
+import { systemRuntime } from '../engine/runtime.ts'
+import type { SourceFigures } from '../engine/service-definition.ts'
 import { readTestAddresses } from '../sandbox/known-keys.ts'
 import type { Call, Terminal } from './command.ts'
 import { handlersFor } from './load.ts'

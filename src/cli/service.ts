@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { ServiceDefinition } from '../engine/internal.ts'
+import type { ServiceDefinition } from '../engine/service-definition.ts'
 import type { Command } from './command.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 import { columns } from './terminal-text.ts'

@@ -1,4 +1,5 @@
-import { UsageStore, figureRows, type FigureRow, systemRuntime } from '../engine/internal.ts'
+import { systemRuntime } from '../engine/runtime.ts'
+import { UsageStore, figureRows, type FigureRow } from '../engine/usage/usage.ts'
 import { columns } from './terminal-text.ts'
 import type { Call } from './command.ts'
 import { withLedger } from './payments/open-ledger.ts'

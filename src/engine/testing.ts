@@ -2,16 +2,12 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { x402 } from '../buyer/protocols/x402.ts'
-import {
-  addressOfKey,
-  attach,
-  type Catalog,
-  closeServer,
-  createHttpServer,
-  findNetwork,
-  listen,
-  systemRuntime,
-} from './internal.ts'
+import type { Catalog } from './catalog/catalog.ts'
+import { attach, createHttpServer, listen } from './http/app.ts'
+import { closeServer } from './http/shutdown.ts'
+import { findNetwork } from './networks.ts'
+import { addressOfKey } from './protocols/x402/payload.ts'
+import { systemRuntime } from './runtime.ts'
 import type { Ratecard, RatecardOptions } from './index.ts'
 import { createAdapted } from './ratecard.ts'
 import { startEvmChain } from '../sandbox/evm/chain.ts'

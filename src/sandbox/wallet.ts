@@ -1,5 +1,7 @@
 import { privateKeyToAccount, type PrivateKeyAccount } from 'viem/accounts'
-import { isJsonObject, type Json, SANDBOX_WALLET, TRANSFER_TYPES } from '../engine/internal.ts'
+import { SANDBOX_WALLET } from '../engine/documents/payment-page.ts'
+import { isJsonObject, type Json } from '../engine/json.ts'
+import { TRANSFER_TYPES } from '../engine/protocols/x402/payload.ts'
 import { isPlace, isWord, type SandboxState } from './state.ts'
 
 /** What is used of a Koa context. */

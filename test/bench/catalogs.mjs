@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { documentNames, loadCatalog } from '../../dist/engine/internal.js'
+import { loadCatalog } from '../../dist/engine/catalog/load.js'
+import { documentNames } from '../../dist/engine/documents/all.js'
 import { generateCatalog } from './generated-catalog.mjs'
 
 /** The catalogs that are measured, each with one request for every paid route of it. */

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { canonicalPath, decodeSegment, splitTarget } from '../../src/engine/http/router.ts'
 import { compileValidator } from '../../src/engine/catalog/validator.ts'
-import type { Route } from '../../src/engine/internal.ts'
+import type { Route } from '../../src/engine/catalog/catalog.ts'
 import { encodeAfter } from '../../src/engine/protocols/protocol.ts'
 import { decodePayload } from '../../src/engine/protocols/x402/payload.ts'
 import { attempt } from './support/property-run.ts'

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import { documentNames, loadCatalog } from '../../src/engine/internal.ts'
+import { loadCatalog } from '../../src/engine/catalog/load.ts'
+import { documentNames } from '../../src/engine/documents/all.ts'
 import type { Json } from '../../src/engine/json.ts'
 import { attempt } from './support/property-run.ts'
 import { Connection, flood } from './support/connection.ts'

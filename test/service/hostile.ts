@@ -1,5 +1,6 @@
 import t from 'tap'
-import { documentNames, loadCatalog } from '../../src/engine/internal.ts'
+import { loadCatalog } from '../../src/engine/catalog/load.ts'
+import { documentNames } from '../../src/engine/documents/all.ts'
 import { schemaDifferences } from './support/answer-shape.ts'
 import { writeOpenCatalog } from '../fuzz/support/open-catalog.ts'
 import { targetsOf, type Target } from '../fuzz/support/request-targets.ts'

@@ -1,13 +1,8 @@
 import { setMaxListeners } from 'node:events'
 import { readFileSync } from 'node:fs'
-import {
-  Cache,
-  createMemoryCache,
-  Failure,
-  type Answer,
-  type Context,
-  type EnvelopedAnswer,
-} from '../../src/engine/internal.ts'
+import { Cache, createMemoryCache } from '../../src/engine/cache/cache.ts'
+import { Failure } from '../../src/engine/errors.ts'
+import type { Answer, Context, EnvelopedAnswer } from '../../src/engine/handler.ts'
 
 /** A context in which nothing depends on the moment of the test. */
 export function fixedContext(overrides: Partial<Context> = {}): Context {

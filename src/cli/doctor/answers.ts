@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../engine/internal.ts'
+import { isJsonObject, type JsonObject } from '../../engine/json.ts'
 import { readObject } from '../json-access.ts'
 import {
   challengeClaims,

@@ -1,18 +1,11 @@
-import {
-  addressOfKey,
-  askChainId,
-  checkNetwork,
-  FEW,
-  findNetwork,
-  formatCoin,
-  isLoopback,
-  type Catalog,
-  type NetworkCheck,
-  type Network,
-  systemRuntime,
-  type AllNetworks,
-  type PaymentConfig,
-} from '../../engine/internal.ts'
+import type { Catalog } from '../../engine/catalog/catalog.ts'
+import { FEW, formatCoin } from '../../engine/chains/evm/gas-balance.ts'
+import type { AllNetworks, PaymentConfig } from '../../engine/compose.ts'
+import { findNetwork, type Network } from '../../engine/networks.ts'
+import { isLoopback } from '../../engine/origin.ts'
+import { askChainId, checkNetwork, type NetworkCheck } from '../../engine/protocols/x402/network-check.ts'
+import { addressOfKey } from '../../engine/protocols/x402/payload.ts'
+import { systemRuntime } from '../../engine/runtime.ts'
 import { areSet } from '../terminal-text.ts'
 import { fails, warns, ok, type CheckResult } from './check-result.ts'
 

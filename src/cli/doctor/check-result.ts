@@ -1,4 +1,4 @@
-import { systemRuntime } from '../../engine/internal.ts'
+import { systemRuntime } from '../../engine/runtime.ts'
 import type { Call } from '../command.ts'
 import { columns } from '../terminal-text.ts'
 

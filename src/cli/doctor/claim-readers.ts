@@ -1,14 +1,8 @@
-import {
-  fillPath,
-  findNetwork,
-  METHODS,
-  routeKey,
-  spellPrice,
-  type Catalog,
-  type ErrorCode,
-  type Json,
-  type JsonObject,
-} from '../../engine/internal.ts'
+import { fillPath, METHODS, routeKey, type Catalog } from '../../engine/catalog/catalog.ts'
+import { spellPrice } from '../../engine/catalog/price-text.ts'
+import type { ErrorCode } from '../../engine/errors.ts'
+import type { Json, JsonObject } from '../../engine/json.ts'
+import { findNetwork } from '../../engine/networks.ts'
 import { at, listAt, membersAt, readObject, textAt } from '../json-access.ts'
 import { claimOf, type RouteClaim, type Field, type RouteClaims } from './route-claims.ts'
 

@@ -1,4 +1,5 @@
-import { fillPath, type Json, type JsonObject } from '../../engine/internal.ts'
+import { fillPath } from '../../engine/catalog/catalog.ts'
+import type { Json, JsonObject } from '../../engine/json.ts'
 import { type Call } from '../command.ts'
 import { at, listAt, readObject } from '../json-access.ts'
 import { clean } from '../../command-line/printable.ts'

@@ -1,5 +1,7 @@
 import { connect } from 'node:tls'
-import { examplePath, isLoopback, type Catalog, systemRuntime } from '../../engine/internal.ts'
+import { examplePath, type Catalog } from '../../engine/catalog/catalog.ts'
+import { isLoopback } from '../../engine/origin.ts'
+import { systemRuntime } from '../../engine/runtime.ts'
 import { fails, warns, ok, type CheckResult } from './check-result.ts'
 import { PATIENCE_MS, visit, type Visit } from './visit.ts'
 

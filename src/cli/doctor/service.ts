@@ -1,4 +1,5 @@
-import { documentNames, loadCatalog } from '../../engine/internal.ts'
+import { loadCatalog } from '../../engine/catalog/load.ts'
+import { documentNames } from '../../engine/documents/all.ts'
 import type { Call } from '../command.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
 import { handlersFor } from '../load.ts'

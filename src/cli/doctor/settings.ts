@@ -1,19 +1,13 @@
 import { join } from 'node:path'
-import {
-  addressOfKey,
-  type AllNetworks,
-  type Catalog,
-  checkStore,
-  HEADER_TARGET,
-  invalidConfig,
-  LedgerError,
-  measureHeaders,
-  missingConfig,
-  openLedger,
-  type PaymentConfig,
-  readRedisAddress,
-  sameAddress,
-} from '../../engine/internal.ts'
+import { sameAddress } from '../../engine/address.ts'
+import type { Catalog } from '../../engine/catalog/catalog.ts'
+import { type AllNetworks, openLedger, type PaymentConfig } from '../../engine/compose.ts'
+import { LedgerError } from '../../engine/errors.ts'
+import { checkStore } from '../../engine/ledger/lmdb-check.ts'
+import { invalidConfig, missingConfig } from '../../engine/payment-config.ts'
+import { HEADER_TARGET, measureHeaders } from '../../engine/protocols/x402/challenge.ts'
+import { addressOfKey } from '../../engine/protocols/x402/payload.ts'
+import { readRedisAddress } from '../../engine/redis-address.ts'
 import type { Env } from '../../env.ts'
 import { playMoneyProblems, VARIABLES } from '../payment-config.ts'
 import { areSet } from '../terminal-text.ts'

@@ -1,14 +1,9 @@
-import {
-  Cache,
-  createMemoryCache,
-  Failure,
-  InvalidParameter,
-  tryOperations,
-  type Catalog,
-  type SourceFigures,
-  type Trial,
-  systemRuntime,
-} from '../../engine/internal.ts'
+import { Cache, createMemoryCache } from '../../engine/cache/cache.ts'
+import type { Catalog } from '../../engine/catalog/catalog.ts'
+import { Failure, InvalidParameter } from '../../engine/errors.ts'
+import { tryOperations, type Trial } from '../../engine/http/revision.ts'
+import { systemRuntime } from '../../engine/runtime.ts'
+import type { SourceFigures } from '../../engine/service-definition.ts'
 import { columns } from '../terminal-text.ts'
 import type { Call } from '../command.ts'
 import { UsageError } from '../../command-line/usage-error.ts'

@@ -1,4 +1,4 @@
-import { systemRuntime } from '../../engine/internal.ts'
+import { systemRuntime } from '../../engine/runtime.ts'
 
 /** Longer than any document takes. */
 export const PATIENCE_MS = 20_000

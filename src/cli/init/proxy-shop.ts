@@ -1,13 +1,8 @@
-import {
-  CatalogError,
-  checkHeaderBudget,
-  compact,
-  compileText,
-  documentNames,
-  type Issue,
-  type Json,
-  type JsonObject,
-} from '../../engine/internal.ts'
+import { CatalogError, type Issue } from '../../engine/catalog/issue.ts'
+import { compileText } from '../../engine/catalog/load.ts'
+import { documentNames } from '../../engine/documents/all.ts'
+import { compact, type Json, type JsonObject } from '../../engine/json.ts'
+import { checkHeaderBudget } from '../../engine/protocols/x402/challenge.ts'
 import { textAt } from '../json-access.ts'
 import { clean } from '../../command-line/printable.ts'
 import { spell, spellDraft, type Draft } from '../route-yaml.ts'

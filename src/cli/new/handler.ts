@@ -1,5 +1,5 @@
 import { dirname, join, relative } from 'node:path'
-import type { Parameter } from '../../engine/internal.ts'
+import type { Parameter } from '../../engine/catalog/catalog.ts'
 
 /** A handler that is still to be written, and where its files stand. */
 export interface Stub {

@@ -1,10 +1,6 @@
-import {
-  chargeStatus,
-  type PaymentRecord,
-  type Receipt,
-  refundStateOf,
-  systemRuntime,
-} from '../../engine/internal.ts'
+import { chargeStatus, refundStateOf } from '../../engine/ledger/payment-lifecycle.ts'
+import type { PaymentRecord, Receipt } from '../../engine/ledger/payment-record.ts'
+import { systemRuntime } from '../../engine/runtime.ts'
 import type { Call } from '../command.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
 import { counted } from '../terminal-text.ts'

@@ -1,13 +1,8 @@
-import {
-  isAddress,
-  sameAddress,
-  type PaymentRecord,
-  type State,
-  chargeStatus,
-  isRefundDue,
-  type JsonObject,
-  systemRuntime,
-} from '../../engine/internal.ts'
+import { isAddress, sameAddress } from '../../engine/address.ts'
+import type { JsonObject } from '../../engine/json.ts'
+import { chargeStatus, isRefundDue } from '../../engine/ledger/payment-lifecycle.ts'
+import type { PaymentRecord, State } from '../../engine/ledger/payment-record.ts'
+import { systemRuntime } from '../../engine/runtime.ts'
 import { columns, counted } from '../terminal-text.ts'
 import { clean } from '../../command-line/printable.ts'
 import type { Call, Terminal } from '../command.ts'

@@ -1,6 +1,9 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { documentNames, type Ledger, loadCatalog, openLedger } from '../../engine/internal.ts'
+import { loadCatalog } from '../../engine/catalog/load.ts'
+import { openLedger } from '../../engine/compose.ts'
+import { documentNames } from '../../engine/documents/all.ts'
+import type { Ledger } from '../../engine/ledger/ledger.ts'
 import { readSandbox } from '../../buyer/sandbox-file.ts'
 import type { Call } from '../command.ts'
 

@@ -1,4 +1,5 @@
-import { measurePrune, prune, systemRuntime } from '../../engine/internal.ts'
+import { measurePrune, prune } from '../../engine/ledger/clean-up.ts'
+import { systemRuntime } from '../../engine/runtime.ts'
 import type { Call } from '../command.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
 import { counted } from '../terminal-text.ts'

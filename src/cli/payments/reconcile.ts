@@ -1,15 +1,15 @@
-import {
-  type Checked,
-  type Difference,
-  reconcile,
-  type Statement,
-  type Sum,
-  type JsonObject,
-  type Ledger,
-  type OnchainPayment,
-  type OnchainStatus,
-  systemRuntime,
-} from '../../engine/internal.ts'
+import type { JsonObject } from '../../engine/json.ts'
+import type { Ledger } from '../../engine/ledger/ledger.ts'
+import type {
+  Checked,
+  Difference,
+  Statement,
+  Sum,
+  OnchainPayment,
+  OnchainStatus,
+} from '../../engine/protocols/reconcile/compare.ts'
+import { reconcile } from '../../engine/protocols/reconcile/reconcile.ts'
+import { systemRuntime } from '../../engine/runtime.ts'
 import type { Call, Terminal } from '../command.ts'
 import { chainsOf, withLedger } from './open-ledger.ts'
 import { isoTime, rowOf, spellAmount } from './row.ts'

@@ -1,15 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import {
-  formatPrice,
-  isRefundDue,
-  parsePrice,
-  refundPayment,
-  toMicros,
-  type Ledger,
-  type PaymentRecord,
-  type RefundResult,
-  systemRuntime,
-} from '../../engine/internal.ts'
+import type { Ledger } from '../../engine/ledger/ledger.ts'
+import { isRefundDue } from '../../engine/ledger/payment-lifecycle.ts'
+import type { PaymentRecord } from '../../engine/ledger/payment-record.ts'
+import { formatPrice, parsePrice, toMicros } from '../../engine/money.ts'
+import { refundPayment, type RefundResult } from '../../engine/protocols/refund.ts'
+import { systemRuntime } from '../../engine/runtime.ts'
 import type { Call } from '../command.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
 import { clean } from '../../command-line/printable.ts'

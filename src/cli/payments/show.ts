@@ -1,15 +1,9 @@
-import {
-  findBatch,
-  type PaymentRecord,
-  isJsonObject,
-  type Json,
-  type JsonObject,
-  type Ledger,
-  readPaymentKey,
-  type Refund,
-  type State,
-  systemRuntime,
-} from '../../engine/internal.ts'
+import { findBatch } from '../../engine/chains/evm/kept-batch.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../engine/json.ts'
+import type { Ledger } from '../../engine/ledger/ledger.ts'
+import type { PaymentRecord, Refund, State } from '../../engine/ledger/payment-record.ts'
+import { readPaymentKey } from '../../engine/protocols/x402/x402.ts'
+import { systemRuntime } from '../../engine/runtime.ts'
 import type { Call } from '../command.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
 import { columns } from '../terminal-text.ts'

@@ -1,14 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
-import {
-  formatPrice,
-  isJsonObject,
-  type Json,
-  type JsonObject,
-  type Micros,
-  type Price,
-  ruleNote,
-  spellPrice,
-} from '../../engine/internal.ts'
+import { ruleNote, spellPrice } from '../../engine/catalog/price-text.ts'
+import type { Price } from '../../engine/catalog/price.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../engine/json.ts'
+import { formatPrice, type Micros } from '../../engine/money.ts'
 import { spell } from '../route-yaml.ts'
 import { findRises, type Rise } from './price-change.ts'
 import type { Item, Snapshot } from './snapshot.ts'

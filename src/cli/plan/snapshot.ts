@@ -1,16 +1,8 @@
-import {
-  isJsonObject,
-  openapiParameter,
-  parsePrice,
-  routeKey,
-  type Catalog,
-  type Json,
-  type JsonObject,
-  type Operation,
-  type Parameter,
-  type Price,
-  readPrice,
-} from '../../engine/internal.ts'
+import { routeKey, type Catalog, type Operation, type Parameter } from '../../engine/catalog/catalog.ts'
+import { type Price, readPrice } from '../../engine/catalog/price.ts'
+import { openapiParameter } from '../../engine/documents/parameters.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../engine/json.ts'
+import { parsePrice } from '../../engine/money.ts'
 import { at, listAt, membersAt, textAt } from '../json-access.ts'
 import { bodySchema, documentPlaces, openapiClaims, openapiOperations } from '../doctor/claim-readers.ts'
 import type { RouteClaim, RouteClaims } from '../doctor/route-claims.ts'

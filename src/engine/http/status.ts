@@ -10,7 +10,7 @@ import type {
   StatusModel,
 } from '../documents/status-page.ts'
 import type { JsonObject } from '../json.ts'
-import { formatCoin } from '../chains/evm/account.ts'
+import { formatCoin } from '../chains/evm/gas-balance.ts'
 import type { ListingReport } from '../protocols/x402/listing-reports.ts'
 import type { NetworkHealth } from '../protocols/x402/networks.ts'
 import type { Readiness } from '../purchase/execution.ts'

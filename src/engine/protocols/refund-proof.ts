@@ -1,7 +1,7 @@
 import { keccak256, stringToHex } from 'viem'
 import { isAddress, sameAddress, type Address } from '../address.ts'
 import type { Log, LogFilter } from '../chains/evm/event-log.ts'
-import { addressTopic, topicAddress } from '../chains/evm/logs.ts'
+import { addressTopic, topicAddress } from '../chains/evm/transfer-log.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import { findNetwork, type Network } from '../networks.ts'
 import { TRANSFER_WITH_MEMO } from './mpp/reconcile-source.ts'

@@ -1,7 +1,7 @@
 import { encodeDeployData, isHex, parseAbi, stringToHex, type Address, type Hex } from 'viem'
 import { adoptAnvil, startAnvil, type Anvil } from '../anvil.ts'
 import { connect, genesisOf, isChain, untilMined, type Connection, type NodeRecord } from '../connection.ts'
-import { MULTICALL3 } from '../../engine/internal.ts'
+import { MULTICALL3 } from '../../engine/chains/evm/multicall.ts'
 import multicall from './multicall.json' with { type: 'json' }
 import proxy from './proxy.json' with { type: 'json' }
 import token from './token.json' with { type: 'json' }

@@ -1,7 +1,8 @@
 import t from 'tap'
 import { catalogClaims, READERS } from '../../../src/cli/doctor/claim-readers.ts'
 import { compareClaims, type Mismatch, type RouteClaims } from '../../../src/cli/doctor/route-claims.ts'
-import { createRevision, type Catalog } from '../../../src/engine/internal.ts'
+import type { Catalog } from '../../../src/engine/catalog/catalog.ts'
+import { createRevision } from '../../../src/engine/http/revision.ts'
 import { compileHarbour } from '../../support/documents.ts'
 import { BASE_URL, quietX402, shippedCatalog } from '../../support/shipped-catalog.ts'
 

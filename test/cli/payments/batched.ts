@@ -1,5 +1,5 @@
 import t from 'tap'
-import { MULTICALL3 } from '../../../src/engine/chains/evm/batch.ts'
+import { MULTICALL3 } from 'ratecard/chains/evm/multicall'
 import { addressOf, challengeOf, randomKey, send, sign, type Hex } from '../../support/payment.ts'
 import { runProgram } from '../../support/server.ts'
 import { openShop, type Shop } from '../../support/shop.ts'

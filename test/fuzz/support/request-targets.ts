@@ -1,4 +1,4 @@
-import type { Catalog } from '../../../src/engine/internal.ts'
+import type { Catalog } from '../../../src/engine/catalog/catalog.ts'
 import { CANARY } from './answer-rules.ts'
 import { fc } from '../../support/fast-check.ts'
 

@@ -1,14 +1,9 @@
 import { fileURLToPath } from 'node:url'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import {
-  documentNames,
-  isJsonObject,
-  loadCatalog,
-  type Answer,
-  type EnvelopedAnswer,
-  type Json,
-  type JsonObject,
-} from '../../../src/engine/internal.ts'
+import { loadCatalog } from '../../../src/engine/catalog/load.ts'
+import { documentNames } from '../../../src/engine/documents/all.ts'
+import type { Answer, EnvelopedAnswer } from '../../../src/engine/handler.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../../src/engine/json.ts'
 import { enveloped } from '../../support/handler-context.ts'
 
 const ENVELOPE = [

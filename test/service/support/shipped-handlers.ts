@@ -1,11 +1,8 @@
 import { fileURLToPath } from 'node:url'
-import {
-  Cache,
-  createMemoryCache,
-  createRevision,
-  documentNames,
-  loadCatalog,
-} from '../../../src/engine/internal.ts'
+import { Cache, createMemoryCache } from '../../../src/engine/cache/cache.ts'
+import { loadCatalog } from '../../../src/engine/catalog/load.ts'
+import { documentNames } from '../../../src/engine/documents/all.ts'
+import { createRevision } from '../../../src/engine/http/revision.ts'
 import type { Arguments, EnvelopedAnswer } from '../../../src/engine/handler.ts'
 import { wrapResponse } from '../../../src/engine/purchase/execution.ts'
 import { execute, ANONYMOUS, type ExecutionDeps } from '../../../src/engine/purchase/execution.ts'

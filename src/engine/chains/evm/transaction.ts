@@ -2,7 +2,7 @@ import type { Address } from '../../address.ts'
 import type { Refusal } from '../../errors.ts'
 import type { JointCommit } from '../../ledger/lease.ts'
 import type { OwnTransaction } from '../../ledger/payment-record.ts'
-import type { Bid } from './account.ts'
+import type { Bid } from './fees.ts'
 import type { Sender, TransactionReceipt } from './chain.ts'
 import type { RpcAnswer } from './json-rpc.ts'
 

@@ -1,15 +1,8 @@
 import { keccak256 } from 'js-sha3'
 import { sameAddress, type Address } from '../../address.ts'
 import type { PaymentRecord } from '../../ledger/payment-record.ts'
-import {
-  addressTopic,
-  isTransactionHash,
-  readTransfer,
-  spanOf,
-  transfersTo,
-  type LogScanner,
-  type Transfer,
-} from '../../chains/evm/logs.ts'
+import { isTransactionHash, spanOf, type LogScanner } from '../../chains/evm/log-scanner.ts'
+import { addressTopic, readTransfer, transfersTo, type Transfer } from '../../chains/evm/transfer-log.ts'
 import type { IncomingSpan, OnchainStatus, Incoming, ReconcileSource } from '../reconcile/compare.ts'
 import type { Log, Span } from '../../chains/evm/event-log.ts'
 

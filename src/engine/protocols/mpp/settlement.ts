@@ -1,6 +1,6 @@
 import type { Address } from '../../address.ts'
 import { blockOf } from '../../chains/evm/finality.ts'
-import { isTransfer, type Transfer } from '../../chains/evm/logs.ts'
+import { isTransfer, type Transfer } from '../../chains/evm/transfer-log.ts'
 import { isHex, type Chain, type TransactionReceipt } from '../../chains/evm/chain.ts'
 import { isRevert } from '../../chains/evm/json-rpc.ts'
 import { poll, type Clock } from '../../runtime.ts'

@@ -1,5 +1,5 @@
 import { isAddress, sameAddress, toChecksum, type Address } from '../../address.ts'
-import { LogScanner, RpcUnavailableError } from '../../chains/evm/logs.ts'
+import { LogScanner, RpcUnavailableError } from '../../chains/evm/log-scanner.ts'
 import { Chain } from '../../chains/evm/chain.ts'
 import { type RpcTransport } from '../../runtime.ts'
 import type { PaymentRecord } from '../../ledger/payment-record.ts'

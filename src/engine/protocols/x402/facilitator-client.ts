@@ -1,4 +1,4 @@
-import { isTransactionHash } from '../../chains/evm/logs.ts'
+import { isTransactionHash } from '../../chains/evm/log-scanner.ts'
 import { isJsonObject, parseJson } from '../../json.ts'
 import type { Network } from '../../networks.ts'
 import type { Runtime } from '../../runtime.ts'

@@ -1,5 +1,5 @@
 import type { Address } from '../../address.ts'
-import { formatCoin } from '../../chains/evm/account.ts'
+import { formatCoin } from '../../chains/evm/gas-balance.ts'
 import type { Refusal } from '../../errors.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Network } from '../../networks.ts'

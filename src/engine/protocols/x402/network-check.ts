@@ -1,5 +1,5 @@
 import type { Address } from '../../address.ts'
-import { checkGas, gasWarning, type GasCheck } from '../../chains/evm/account.ts'
+import { checkGas, gasWarning, type GasCheck } from '../../chains/evm/gas-balance.ts'
 import { Chain } from '../../chains/evm/chain.ts'
 import { type RpcTransport } from '../../runtime.ts'
 import type { Network } from '../../networks.ts'

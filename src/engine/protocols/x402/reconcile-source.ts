@@ -1,16 +1,14 @@
 import { sameAddress, type Address } from '../../address.ts'
 import type { PaymentRecord } from '../../ledger/payment-record.ts'
 import type { Network } from '../../networks.ts'
+import { isTransactionHash, spanOf, type LogScanner } from '../../chains/evm/log-scanner.ts'
 import {
   addressTopic,
-  isTransactionHash,
   readTransfer,
-  spanOf,
   topicAddress,
   transfersTo,
-  type LogScanner,
   type Transfer,
-} from '../../chains/evm/logs.ts'
+} from '../../chains/evm/transfer-log.ts'
 import type {
   IncomingSpan,
   OnchainStatus,

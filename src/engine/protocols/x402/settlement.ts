@@ -1,10 +1,13 @@
 import { isAddress } from '../../address.ts'
-import { findBatch, Multicall, SimulationQueue } from '../../chains/evm/batch.ts'
-import { bid, FeeOracle, GAS, GAS_CONTRACT_WALLET } from '../../chains/evm/account.ts'
+import { findBatch } from '../../chains/evm/kept-batch.ts'
+import { SimulationQueue } from '../../chains/evm/simulation-queue.ts'
+import { Multicall } from '../../chains/evm/multicall.ts'
+import { GAS, GAS_CONTRACT_WALLET } from '../../chains/evm/account.ts'
+import { bid, FeeOracle } from '../../chains/evm/fees.ts'
 import { isHex, type Block, type Chain, type Sender } from '../../chains/evm/chain.ts'
 import { poll, type Clock } from '../../runtime.ts'
-import { isKnown } from '../../chains/evm/unmined.ts'
-import type { SignerPool } from '../../chains/evm/batch-signer.ts'
+import { isKnown } from '../../chains/evm/broadcast.ts'
+import type { SignerPool } from '../../chains/evm/signer-pool.ts'
 import {
   FEES_TOO_HIGH,
   SENDER_UNFUNDED,
@@ -128,7 +131,11 @@ export async function openContext({
   signerKeys,
   ...settings
 }: ContextSettings): Promise<Omit<SettlementContext, 'limits'>> {
-  const { openAccount, Signer, SignerPool } = await import('../../chains/evm/batch-signer.ts')
+  const [{ openAccount }, { Signer }, { SignerPool }] = await Promise.all([
+    import('../../chains/evm/local-account.ts'),
+    import('../../chains/evm/signer.ts'),
+    import('../../chains/evm/signer-pool.ts'),
+  ])
   const { network, chain, ledger, now, sleep } = settings
   const multicall = new Multicall(chain, settings)
   void multicall.look()

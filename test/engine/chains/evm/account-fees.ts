@@ -1,5 +1,6 @@
 import t from 'tap'
-import { bid, gasWarning } from '../../../../src/engine/chains/evm/account.ts'
+import { bid } from 'ratecard/chains/evm/fees'
+import { gasWarning } from 'ratecard/chains/evm/gas-balance'
 import { addressOf, randomKey } from '../../../support/payment.ts'
 import { networkNamed } from '../../../support/shipped-catalog.ts'
 

@@ -7,7 +7,7 @@ import {
   snapshot,
   sync,
   type NonceState,
-} from '../../../../src/engine/chains/evm/account.ts'
+} from 'ratecard/chains/evm/nonces'
 
 const NOW = 1_800_000_000_000
 

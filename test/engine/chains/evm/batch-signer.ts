@@ -8,10 +8,11 @@ import type { SettlementAttempt } from '../../../../src/engine/ledger/payment-re
 import type { Lease, Ledger } from '../../../../src/engine/ledger/ledger.ts'
 import { openLmdbLedger } from '../../../../src/engine/ledger/lmdb.ts'
 import type { Journal } from '../../../../src/engine/protocols/protocol.ts'
-import { FeeOracle } from '../../../../src/engine/chains/evm/account.ts'
-import { Multicall } from '../../../../src/engine/chains/evm/batch.ts'
+import { FeeOracle } from 'ratecard/chains/evm/fees'
+import { Multicall } from 'ratecard/chains/evm/multicall'
 import { Chain } from '../../../../src/engine/chains/evm/chain.ts'
-import { openAccount, Signer } from '../../../../src/engine/chains/evm/batch-signer.ts'
+import { Signer } from '../../../../src/engine/chains/evm/signer.ts'
+import { openAccount } from 'ratecard/chains/evm/local-account'
 import type {
   SendResult,
   SignerBusy,

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { findBatch, MULTICALL3 } from '../../../../src/engine/chains/evm/batch.ts'
+import { findBatch } from 'ratecard/chains/evm/kept-batch'
+import { MULTICALL3 } from 'ratecard/chains/evm/multicall'
 import { once } from '../../../../src/engine/runtime.ts'
 import type { Journal, Settlement } from '../../../../src/engine/protocols/protocol.ts'
 import { resume } from '../../../../src/engine/protocols/x402/settlement.ts'

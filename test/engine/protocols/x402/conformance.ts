@@ -162,7 +162,8 @@ t.test('10 and 11 answers a payment with the proof of exactly one charge', async
   t.equal(await shop.chain.balance(shop.payTo), before.payee + 10_000n)
   const fresh = (await shop.onchain.uses()).slice(uses)
   const { nonce } = payment.authorization
-  t.strictSame(fresh, [{ payer, nonce, transaction: receipt['transaction'], amount: 10_000n }])
+  t.equal(fresh.length, 1)
+  t.match(fresh, [{ payer, nonce, transaction: receipt['transaction'], amount: 10_000n }])
 })
 
 /** Contracts that answer every question with one word: the yes of ERC-1271, and something else. */

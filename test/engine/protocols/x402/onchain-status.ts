@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { blockAt } from '../../../../src/engine/chains/evm/logs.ts'
+import { blockAt } from 'ratecard/chains/evm/block-at-time'
 import { findTransfer, onchainStatus } from '../../../../src/engine/protocols/x402/onchain-status.ts'
 import { startBase } from '../../../support/base-chain.ts'
 import { askNode, type StandIn, openRpcProxy, type RpcProxy } from '../../../support/rpc-proxy.ts'

@@ -1,32 +1,17 @@
-import { keccak256 } from 'js-sha3'
-import { signRecoverable } from 'tiny-secp256k1'
-import { privateKeyToAddress } from 'viem/accounts'
-import { bytesToHex, hexToBytes, serializeTransaction } from 'viem/utils'
 import type { Address } from '../../address.ts'
 import { type LeaseContext, ACQUIRE_TIMEOUT_MS } from '../../ledger/lease.ts'
 import type { Network } from '../../networks.ts'
-import {
-  answer,
-  batchesOf,
-  batchOf,
-  CHECK_ALONE_MS,
-  CHECK_IN_BATCH_MS,
-  forgetBatch,
-  gasAtRisk,
-  group,
-  MOST_CALLS,
-  persist,
-  type Multicall,
-} from './batch.ts'
-import { bid, GasBalance, NonceLease, type Account, type FeeOracle } from './account.ts'
-import {
-  broadcast,
-  BROADCAST_MS,
-  fillGaps,
-  SHORTEST_MS,
-  UnminedTransactions,
-  type Broadcast,
-} from './unmined.ts'
+import { answer, batchesOf, batchOf, gasAtRisk, group } from './batch.ts'
+import { persist } from './record-dispatch.ts'
+import { forgetBatch } from './kept-batch.ts'
+import { CHECK_ALONE_MS, CHECK_IN_BATCH_MS, MOST_CALLS, type Multicall } from './multicall.ts'
+import { type Account } from './account.ts'
+import { bid, type FeeOracle } from './fees.ts'
+import { NonceLease } from './nonces.ts'
+import { GasBalance } from './gas-balance.ts'
+import { SHORTEST_MS, UnminedTransactions } from './unmined.ts'
+import { fillGaps } from './nonce-gaps.ts'
+import { broadcast, BROADCAST_MS, type Broadcast } from './broadcast.ts'
 import type { Chain, Fees, Sender } from './chain.ts'
 import {
   FEES_TOO_HIGH,
@@ -48,22 +33,6 @@ import {
   type WaitMode,
   type Waiting,
 } from './transaction.ts'
-
-/** An account whose private key is in this process. viem takes four to five times as long to hash and sign. */
-export function openAccount(key: `0x${string}`): Account {
-  return {
-    address: privateKeyToAddress(key),
-    sign: (unsigned) => {
-      const transaction = { type: 'eip1559', ...unsigned } as const
-      const hash = (hex: string): string => keccak256(Buffer.from(hex.slice(2), 'hex'))
-      const digest = hexToBytes(`0x${hash(serializeTransaction(transaction))}`)
-      const { signature, recoveryId } = signRecoverable(digest, hexToBytes(key))
-      const [r, s] = [bytesToHex(signature.subarray(0, 32)), bytesToHex(signature.subarray(32))]
-      const raw = serializeTransaction(transaction, { r, s, yParity: recoveryId })
-      return { raw, hash: `0x${hash(raw)}` }
-    },
-  }
-}
 
 /** Interval of the maintenance of unmined transactions. */
 const MAINTENANCE_MS = 2_000
@@ -362,71 +331,5 @@ export class Signer {
       case 'unknown':
         answer(members, { kind: 'unknown', transaction })
     }
-  }
-}
-
-/** The accounts that pay for gas on one network. */
-export class SignerPool {
-  readonly #signers: readonly Signer[]
-  #next = 0
-
-  constructor(signers: readonly Signer[]) {
-    this.#signers = signers
-  }
-
-  /** The accounts that can send now if their gas suffices; empty when the chain includes none of their transactions. */
-  get ready(): readonly Address[] {
-    return this.#signers.filter(({ unmined }) => !unmined.isStuck).map(({ address }) => address)
-  }
-
-  /** Known balances in wei, by account. */
-  get balances(): ReadonlyMap<Address, bigint> {
-    return new Map(
-      this.#signers.flatMap(({ address, balance: { known } }) =>
-        known === undefined ? [] : [[address, known]],
-      ),
-    )
-  }
-
-  /** Number of transactions mined since the start, and their cost in wei. */
-  get totals(): UnminedTransactions['totals'] {
-    const all = this.#signers.map(({ unmined: { totals } }) => totals)
-    return {
-      transactions: all.reduce((sum, { transactions }) => sum + transactions, 0),
-      gasSpent: all.reduce((sum, { gasSpent }) => sum + gasSpent, 0n),
-    }
-  }
-
-  get unmined(): { readonly count: number; readonly age: number } {
-    const all = this.#signers.map(({ unmined }) => unmined)
-    return {
-      count: all.reduce((sum, { count }) => sum + count, 0),
-      age: Math.max(0, ...all.map(({ age }) => age)),
-    }
-  }
-
-  /**
-   * Lets the signer with the shortest queue send it. A signer without gas, or whose account another process holds,
-   * is skipped; when all are, waits for one. Rejects when the transaction cannot be recorded.
-   */
-  async send(request: TransactionRequest): Promise<SendResult> {
-    const signers = this.#byQueue()
-    let detail = 'there is no signer'
-    for (const mode of signers.length > 1 ? (['at once', 'patiently'] as const) : (['patiently'] as const))
-      for (const signer of signers) {
-        const result = await signer.send(request, mode)
-        if (result.kind !== 'busy') return result
-        detail = result.detail
-      }
-    return { kind: 'unsent', detail }
-  }
-
-  /** Shortest queue first; equal ones in turn. */
-  #byQueue(): readonly Signer[] {
-    const turned = [...this.#signers.slice(this.#next), ...this.#signers.slice(0, this.#next)]
-    const ordered = turned.toSorted((a, b) => a.waiting - b.waiting)
-    const [first] = ordered
-    if (first !== undefined) this.#next = (this.#signers.indexOf(first) + 1) % this.#signers.length
-    return ordered
   }
 }

@@ -1,5 +1,5 @@
-import { isAddress, sameAddress, toChecksum, type Address } from '../../address.ts'
-import { word, type Block, type Chain, type TransactionReceipt } from './chain.ts'
+import { type Address } from '../../address.ts'
+import { type Chain, type TransactionReceipt } from './chain.ts'
 import type { Span, Log, LogFilter } from './event-log.ts'
 import type { RpcAnswer } from './json-rpc.ts'
 
@@ -130,83 +130,12 @@ async function patiently<T>({ sleep }: LogScannerSettings, ask: () => Promise<Rp
   }
 }
 
-/** keccak256 of `Transfer(address,address,uint256)` (ERC-20). */
-export const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
-
-/** A transfer, from the event of a token. */
-export interface Transfer {
-  readonly from: Address
-  readonly to: Address
-  /** Atomic units. */
-  readonly amount: bigint
-}
-
-export function transfersTo(token: Address, payees: readonly Address[]): LogFilter {
-  return { address: token, topics: [TRANSFER, null, payees.map(addressTopic)] }
-}
-
-export function readTransfer({ topics, data }: Log): Transfer | undefined {
-  const [selector, from, to] = topics
-  if (selector !== TRANSFER || topics.length !== 3 || !/^0x[0-9a-f]{64}$/i.test(data)) return undefined
-  const [payer, payee] = [topicAddress(from), topicAddress(to)]
-  return payer === undefined || payee === undefined
-    ? undefined
-    : { from: payer, to: payee, amount: BigInt(data) }
-}
-
-/** Whether a log is this transfer. Compares encoded topics: decoding them would hash every address. */
-export function isTransfer(
-  { address, topics, data }: Log,
-  { token, from, to, amount }: Transfer & { readonly token: Address },
-): boolean {
-  const expected = [TRANSFER, addressTopic(from), addressTopic(to), `0x${word(amount)}`]
-  return sameAddress(address, token) && [...topics, data].join(' ').toLowerCase() === expected.join(' ')
-}
-
-export function addressTopic(address: Address): `0x${string}` {
-  return `0x${word(address)}`
-}
-
-export function topicAddress(topic: string | undefined): Address | undefined {
-  const address = `0x${topic?.slice(26) ?? ''}`
-  return isAddress(address) ? toChecksum(address) : undefined
-}
-
 /** Whether a text is a transaction hash: facilitators may return anything. */
 export function isTransactionHash(text: string | undefined): text is `0x${string}` {
   return text !== undefined && /^0x[0-9a-fA-F]{64}$/.test(text)
 }
 
-/** How many blocks earlier than the exact one the result may be. */
-const CLOSE = 16n
-const FIRST_STEP = 5_000n
-
-/**
- * A block at or shortly before a time (seconds since the epoch); undefined when the chain cannot be read. Searches
- * back from the newest block with growing steps, since most searches are for recent times, then bisects.
- */
-export async function blockAt(chain: Chain, time: bigint, newest: Block): Promise<bigint | undefined> {
-  if (newest.timestamp <= time) return newest.number
-  let late = newest.number
-  let early = late
-  for (let step = FIRST_STEP; early > 0n; step *= 4n) {
-    early = newest.number > step ? newest.number - step : 0n
-    const old = early === 0n ? true : await isOld(chain, early, time)
-    if (old === undefined) return undefined
-    if (old) break
-    late = early
-  }
-  while (late - early > CLOSE) {
-    const middle = (early + late) / 2n
-    const old = await isOld(chain, middle, time)
-    if (old === undefined) return undefined
-    if (old) early = middle
-    else late = middle
-  }
-  return early
-}
-
-async function isOld(chain: Chain, number: bigint, time: bigint): Promise<boolean | undefined> {
+export async function isOld(chain: Chain, number: bigint, time: bigint): Promise<boolean | undefined> {
   const block = await chain.block(number)
   return block.kind === 'result' ? block.result.timestamp <= time : undefined
 }

@@ -1,0 +1,134 @@
+import type { Address } from '../../address.ts'
+import { type LockSettings, DistributedLock } from '../../ledger/lease.ts'
+import type { LeaseState } from '../../ledger/ledger.ts'
+import type { Chain } from './chain.ts'
+
+/**
+ * How long nodes behind one address may take to count a transaction that one of them has accepted: several blocks of
+ * every supported network.
+ */
+export const CATCH_UP_MS = 30_000
+
+/** The next nonces of an account. */
+export interface NonceState {
+  readonly next: number
+  /** Nonces above the next one that the node has accepted: these transactions wait for the missing ones. */
+  readonly ahead: readonly number[]
+  /** When the chain last agreed or advanced, in milliseconds since the epoch. */
+  readonly at: number
+  /** The highest count of the chain that this process has seen. */
+  readonly seen: number | undefined
+}
+
+/**
+ * The higher of what we and the chain have counted: we are ahead while a node does not show yet what it has accepted,
+ * the chain is when the key was used elsewhere.
+ *
+ * A chain that stays behind us for `CATCH_UP_MS` without moving has lost a transaction (a recorded one never reached the
+ * node, or a node forgot its pool), and everything above would wait for it for ever: from there on the chain's count
+ * holds. That is safe when it is wrong, for then two transactions compete for one nonce: the node refuses the second,
+ * or one of them is never carried out, and what becomes of each payment is read from the chain by its authorization,
+ * which moves money once whichever transaction carries it.
+ */
+export function sync(state: NonceState | undefined, seen: number, now: number): NonceState {
+  if (state === undefined) return { next: seen, ahead: [], at: now, seen }
+  if (seen >= state.next) return { ...closeUp(seen, state.ahead), at: now, seen }
+  if (state.seen !== undefined && seen > state.seen) return { ...state, at: now, seen }
+  if (now - state.at > CATCH_UP_MS) return { next: seen, ahead: [], at: now, seen }
+  return { ...state, seen: Math.max(seen, state.seen ?? seen) }
+}
+
+/** The nonces for this number of transactions, lowest first. */
+export function allocate({ next, ahead }: NonceState, amount: number): readonly number[] {
+  const nonces: number[] = []
+  for (let nonce = next; nonces.length < amount; nonce += 1) if (!ahead.includes(nonce)) nonces.push(nonce)
+  return nonces
+}
+
+/** Records that the node has transactions with these nonces; the lowest missing one is next. */
+export function markTaken(state: NonceState, nonces: readonly number[]): NonceState {
+  return { ...state, ...closeUp(state.next, [...state.ahead, ...nonces]) }
+}
+
+/** Continues with the state that another process has left. */
+export function restore(left: LeaseState | undefined): NonceState | undefined {
+  return left === undefined ? undefined : { next: left.value, ahead: [], at: left.at, seen: undefined }
+}
+
+export function snapshot(state: NonceState | undefined): LeaseState | undefined {
+  return state === undefined ? undefined : { value: state.next, at: state.at }
+}
+
+function closeUp(start: number, used: readonly number[]): Pick<NonceState, 'next' | 'ahead'> {
+  let next = start
+  while (used.includes(next)) next += 1
+  return { next, ahead: used.filter((nonce) => nonce > next) }
+}
+
+interface NonceLeaseSettings extends LockSettings {
+  readonly account: { readonly address: Address }
+  readonly chain: Chain
+  /** Called with a range of nonces (first included, last excluded) that another program has used in the pool. */
+  readonly foreign: (from: number, to: number) => void
+}
+
+/** The nonces of one account, while this process holds its lease in the ledger. */
+export class NonceLease {
+  readonly #settings: NonceLeaseSettings
+  readonly #lock: DistributedLock
+  #fence: number | undefined
+  #state: NonceState | undefined
+
+  constructor(settings: NonceLeaseSettings) {
+    this.#settings = settings
+    this.#lock = new DistributedLock(settings)
+  }
+
+  /** Whether this process holds the account for the next `ms` milliseconds; waits up to `patience` for it. */
+  async acquire(ms: number, patience: number): Promise<boolean> {
+    if (await this.#lock.extend(ms)) return true
+    const lease = await this.#lock.acquire(patience)
+    if (lease === undefined) return false
+    // The known state of the pool is still valid when nobody has held the lease in between.
+    const alone = this.#fence !== undefined && lease.fencingToken - this.#fence <= 1
+    if (!alone || this.#state === undefined) this.#state = restore(lease.leaseState)
+    this.#fence = lease.fencingToken
+    return true
+  }
+
+  /** Whether this process still holds the account, for the next `ms` milliseconds. */
+  extend(ms: number): Promise<boolean> {
+    return this.#lock.extend(ms)
+  }
+
+  release(): Promise<void> {
+    return this.#lock.release(snapshot(this.#state))
+  }
+
+  yieldIfContended(): Promise<void> {
+    return this.#lock.yieldIfContended(snapshot(this.#state))
+  }
+
+  /** Reads the count of the chain; undefined when it does not answer. */
+  async sync(): Promise<NonceState | undefined> {
+    const { account, chain, now, foreign } = this.#settings
+    const pending = await chain.nextNonce(account.address)
+    if (pending.kind !== 'result') return undefined
+    if (this.#state?.seen === undefined) {
+      const head = await chain.blockNumber()
+      const mined = head.kind === 'result' ? await chain.minedNonce(account.address, head.result) : head
+      if (mined.kind === 'result') foreign(Number(mined.result), Number(pending.result))
+    }
+    this.#state = sync(this.#state, Number(pending.result), now())
+    return this.#state
+  }
+
+  markTaken(nonces: readonly number[]): void {
+    if (this.#state !== undefined) this.#state = markTaken(this.#state, nonces)
+  }
+
+  /** Forgets the count after a chain reorganization: the next answer of the chain is used. */
+  reset(): void {
+    this.#state = undefined
+  }
+}
