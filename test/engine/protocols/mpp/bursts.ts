@@ -20,7 +20,6 @@ const PRICE = 5_000n
 const FEE = 60_000n
 const GAS = { gas: parseUnits('2', 6), maxFeePerGas: parseUnits('30', 9) }
 
-t.setTimeout(170_000)
 const service = await openMppService()
 t.teardown(() => service.close())
 
