@@ -9,7 +9,6 @@ import { readProblem } from '../../../support/http.ts'
 import { challengeOf, send, sign, type Faults, type SignedPayment } from '../../../support/payment.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
 
-
 const OPERATORS = ['with an endpoint', 'without an endpoint'] as const
 type Operator = (typeof OPERATORS)[number]
 
