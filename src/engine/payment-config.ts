@@ -3,7 +3,7 @@ import type { Catalog } from './catalog/catalog.ts'
 import type { AllNetworks, PaymentConfig } from './compose.ts'
 import type { SettingNames } from './protocols/protocol.ts'
 import { readCdpKey } from './protocols/x402/cdp-token.ts'
-import { addressOfKey } from './protocols/x402/payload.ts'
+import { addressOfKey } from './protocols/x402/signature.ts'
 
 /** The settings that payments require, by name; MPP alone is sufficient. */
 export function missingConfig(

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { FORMAT } from '../../src/engine/ledger/payment-lifecycle.ts'
+import { FORMAT } from '../../src/engine/ledger/record-codec.ts'
 import { writeShop } from '../support/catalogs.ts'
 import { redisAbsence, startRedis } from '../support/redis.ts'
 import { runProgram, startServer } from '../support/server.ts'

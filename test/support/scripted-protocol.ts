@@ -15,8 +15,8 @@ import {
   type PurchaseDeps,
   type PurchaseRequest,
   type Store,
-  type PurchaseResult,
 } from '../../src/engine/purchase/request.ts'
+import { type PurchaseResult } from '../../src/engine/purchase/result.ts'
 import { purchase } from '../../src/engine/purchase/purchase.ts'
 import type { Offer, Payment, Protocol, Refusal, Settlement } from '../../src/engine/protocols/protocol.ts'
 import { compileRoutes, routeAt, fixedPriceOf } from './catalogs.ts'

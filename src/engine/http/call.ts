@@ -8,15 +8,9 @@ import { Failure, NOT_CHARGED, type InvalidParameter } from '../errors.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import type { Payment, Protocol } from '../protocols/protocol.ts'
 import { ANONYMOUS, invoke, unreadyFailure, type ExecutionDeps } from '../purchase/execution.ts'
-import {
-  NO_OFFER,
-  toPublicError,
-  toValidationError,
-  type FaultDeps,
-  type OpenStream,
-  type Paid,
-  type PurchaseResult,
-} from '../purchase/request.ts'
+import { type OpenStream } from '../purchase/request.ts'
+import { NO_OFFER, toPublicError, toValidationError, type FaultDeps } from '../purchase/problem.ts'
+import { type Paid, type PurchaseResult } from '../purchase/result.ts'
 import {
   findPayment,
   preverify,

@@ -11,7 +11,7 @@ import type { Micros } from '../money.ts'
 import type { Challenge } from '../protocols/protocol.ts'
 import { digestArguments, scopeOf, UNREADY, type Readiness } from '../purchase/execution.ts'
 import { quoteCall } from '../purchase/purchase.ts'
-import { problemMembers } from '../purchase/request.ts'
+import { problemMembers } from '../purchase/problem.ts'
 import type { Received } from './body.ts'
 import { PROBLEM_TYPE, type Reply } from './reply.ts'
 

@@ -17,7 +17,9 @@ import { isJsonObject, type Json, type JsonObject } from '../json.ts'
 import type { LeaseContext } from '../ledger/lease.ts'
 import type { AnswerHead, StoredAnswer, PaymentRecord } from '../ledger/payment-record.ts'
 import type { Micros } from '../money.ts'
-import { problemMembers, markReceived, markUndelivered, type ConnectedBuyers } from '../purchase/request.ts'
+import { type ConnectedBuyers } from '../purchase/request.ts'
+import { problemMembers } from '../purchase/problem.ts'
+import { markReceived, markUndelivered } from '../purchase/delivery-marks.ts'
 
 /** What a line says besides method, status and time; kept in `ctx.state`. */
 export interface Notes {

@@ -12,7 +12,7 @@ import {
   payableUntil,
   redact,
 } from './payment-lifecycle.ts'
-import { encodeRecord } from './payment-lifecycle.ts'
+import { encodeRecord } from './record-codec.ts'
 
 const BATCH = 200
 /** Batches per round: other processes do the rest, and the event loop runs in between. */

@@ -8,7 +8,7 @@ import type {
   State,
   StoredAnswer,
 } from './payment-record.ts'
-import type { Change, Lease, LeaseState, Ledger } from './ledger.ts'
+import type { Ledger } from './ledger.ts'
 import {
   newRecord,
   closed,
@@ -18,56 +18,14 @@ import {
   nextCheckAt,
   casToken,
 } from './payment-lifecycle.ts'
+import type { JointCommit} from './joint-commit.ts';
+import { CommitAbandonedError } from './joint-commit.ts'
 
 /** Another process has taken over the payment: all further changes by this one are void. */
 export class LeaseLostError extends Error {
   constructor(id: string) {
     super(`another process has taken over payment ${id}`)
     this.name = 'LeaseLostError'
-  }
-}
-
-/** The change of another payment in the same commit failed: nothing was stored for this one either. */
-export class CommitAbandonedError extends Error {
-  constructor() {
-    super('the commit was abandoned: another payment of it could not be changed')
-    this.name = 'CommitAbandonedError'
-  }
-}
-
-/** Stores the changes of several payments in one commit: all or none. */
-export class JointCommit {
-  readonly #ledger: Ledger
-  readonly #parties: number
-  readonly #changes: Change[] = []
-  readonly #outcome: Promise<void>
-  #resolve: (outcome: Promise<void>) => void = () => undefined
-  #reject: (fault: CommitAbandonedError) => void = () => undefined
-
-  constructor(ledger: Ledger, parties: number) {
-    this.#ledger = ledger
-    this.#parties = parties
-    this.#outcome = new Promise((resolve, reject) => {
-      this.#resolve = resolve
-      this.#reject = reject
-    })
-    this.#outcome.catch(() => undefined) // Nobody may be waiting when it is abandoned.
-  }
-
-  /** Resolves once the changes of all parties are stored; rejects with `CommitAbandonedError` when none is. */
-  async store(change: Change): Promise<void> {
-    this.#changes.push(change)
-    if (this.#changes.length === this.#parties) this.#resolve(this.#commit())
-    return this.#outcome
-  }
-
-  /** Withdraws one party that has nothing to store. Without effect once the commit has begun. */
-  abandon(): void {
-    this.#reject(new CommitAbandonedError())
-  }
-
-  async #commit(): Promise<void> {
-    if (!(await this.#ledger.commit(this.#changes))) throw new CommitAbandonedError()
   }
 }
 
@@ -332,92 +290,4 @@ export async function acquireExpired(
 export function isReusable(entry: PaymentRecord, now: number): boolean {
   if (entry.pendingWrite !== undefined) return false
   return entry.state === 'voided' || (entry.state === 'reserved' && !isLeased(entry, now))
-}
-
-const LOCK_MS = 15_000
-const RETRY_MS = 50
-/** Longer than a lease, so that the lease of a dead process expires in the meantime. */
-export const ACQUIRE_TIMEOUT_MS = 20_000
-/** How long a busy process keeps the lock while others wait. */
-const TURN_MS = 1_000
-
-export interface LockSettings extends LeaseContext {
-  /** Name of the locked resource. */
-  readonly name: string
-  readonly sleep: (ms: number) => Promise<void>
-}
-
-/** A lock shared between processes, by a lease of the ledger. */
-export class DistributedLock {
-  readonly #settings: LockSettings
-  #lease: Lease | undefined
-  #until = 0
-  #since = 0
-
-  constructor(settings: LockSettings) {
-    this.#settings = settings
-  }
-
-  /**
-   * Acquires the lock within `ms` milliseconds; undefined when another process keeps it. Each acquisition has a
-   * higher fencing token.
-   */
-  async acquire(ms: number = ACQUIRE_TIMEOUT_MS): Promise<Lease | undefined> {
-    const { now, sleep } = this.#settings
-    const patience = now() + ms
-    for (;;) {
-      const lease = await this.#renew()
-      if (lease !== undefined) return lease
-      if (now() >= patience) return undefined
-      await this.#askFor(4 * RETRY_MS)
-      await sleep(RETRY_MS)
-    }
-  }
-
-  /** Whether the lock is still held, for the next `ms` milliseconds, which must be less than a lease. */
-  async extend(ms: number): Promise<boolean> {
-    const held = this.#lease
-    if (held === undefined || this.#until - this.#settings.now() > ms) return held !== undefined
-    const renewed = await this.#renew()
-    if (renewed === undefined || renewed.fencingToken === held.fencingToken) return renewed !== undefined
-    // Another process has held it in the meantime: the state it has left counts, not the one known here.
-    await this.release(renewed.leaseState)
-    return false
-  }
-
-  /**
-   * Releases the lock to a waiting process after a long time: a busy process would never end its own. Never throws.
-   */
-  async yieldIfContended(left: LeaseState | undefined): Promise<void> {
-    const { now, sleep } = this.#settings
-    if (this.#lease === undefined || now() - this.#since < TURN_MS) return
-    if (await this.#askFor(0).catch(() => true)) this.#since = now()
-    else {
-      await this.release(left)
-      await sleep(2 * RETRY_MS)
-    }
-  }
-
-  /** Never throws: the work under the lock is done, and with an unreachable store the lease expires. */
-  async release(left: LeaseState | undefined): Promise<void> {
-    const lease = this.#lease
-    this.#lease = undefined
-    if (lease !== undefined) await this.#settings.ledger.release(lease, left).catch(() => undefined)
-  }
-
-  async #renew(): Promise<Lease | undefined> {
-    const { ledger, name, owner, now } = this.#settings
-    const until = now() + LOCK_MS
-    const lease = await ledger.lease(name, owner, now(), until)
-    if (lease !== undefined && lease.fencingToken !== this.#lease?.fencingToken) this.#since = now()
-    this.#lease = lease
-    this.#until = until
-    return lease
-  }
-
-  /** Registers this process as waiting, in a single place; false when another one has it. */
-  async #askFor(ms: number): Promise<boolean> {
-    const { ledger, name, owner, now } = this.#settings
-    return (await ledger.lease(`${name}:waiting`, owner, now(), now() + ms)) !== undefined
-  }
 }

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { mkdirSync, realpathSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type RootDatabase, open } from 'lmdb'
-import { openAnswerFiles, openLmdbAnswers } from './answers.ts'
+import { openAnswerFiles } from './answer-files.ts'
+import { openLmdbAnswers } from './lmdb-answers.ts'
 import type { PaymentRecord } from './payment-record.ts'
 import type { Change, Ledger, Lease, LeaseState } from './ledger.ts'
 import { followReopening, inodeOf, isReopened, markReopened, ReopenedError } from './lmdb-reopening.ts'
@@ -14,14 +15,11 @@ import {
   redact,
   withPaymentOrder,
   casToken,
-  decodeRecord,
-  encodeRecord,
-  FORMAT,
   isUndelivered,
   queueOf,
-  refuseFormat,
   type Queue,
 } from './payment-lifecycle.ts'
+import { decodeRecord, encodeRecord, FORMAT, refuseFormat } from './record-codec.ts'
 import { LedgerError, LedgerLostError, messageOf } from '../errors.ts'
 
 interface Held {

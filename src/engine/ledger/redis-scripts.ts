@@ -1,5 +1,5 @@
 import type { Queue } from './payment-lifecycle.ts'
-import { FORMAT } from './payment-lifecycle.ts'
+import { FORMAT } from './record-codec.ts'
 import type { StoreIdentity } from './store-identity.ts'
 
 /** The braces keep all keys of the ledger in one slot of a cluster. */

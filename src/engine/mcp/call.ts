@@ -16,9 +16,8 @@ import {
   toPublicError,
   toValidationError,
   type FaultDeps,
-  type Paid,
-  type PurchaseResult,
-} from '../purchase/request.ts'
+} from '../purchase/problem.ts'
+import { type Paid, type PurchaseResult } from '../purchase/result.ts'
 import {
   findPayment,
   purchaseCall,

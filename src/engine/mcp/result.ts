@@ -12,7 +12,8 @@ import { isJsonMedia } from '../catalog/body.ts'
 import type { ValidationError } from '../catalog/validation-error.ts'
 import { compact, isJsonObject, type Json, type JsonObject, parseJson } from '../json.ts'
 import type { StoredAnswer } from '../ledger/payment-record.ts'
-import { problemMembers, type OpenStream, type StreamedAnswer } from '../purchase/request.ts'
+import { type OpenStream, type StreamedAnswer } from '../purchase/request.ts'
+import { problemMembers } from '../purchase/problem.ts'
 
 /** The answer to a tool call as a value; `status` is the status over HTTP. */
 export interface ToolReply {

@@ -5,7 +5,7 @@ import { addressTopic, topicAddress } from '../chains/evm/transfer-log.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import { findNetwork, type Network } from '../networks.ts'
 import { TRANSFER_WITH_MEMO } from './mpp/reconcile-source.ts'
-import { AUTHORIZATION_USED, containsTransfer } from './x402/payload.ts'
+import { AUTHORIZATION_USED, containsTransfer } from './x402/authorization-log.ts'
 
 /** What is sent back for a payment, and the name under which the chain shows it. */
 export interface RefundTerms {

@@ -1,6 +1,7 @@
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import { answeredBy, endEarlier, poll, type Found } from './redelivery.ts'
-import type { PurchaseResult, VerifiedPurchase } from './request.ts'
+import type { VerifiedPurchase } from './request.ts'
+import type { PurchaseResult } from './result.ts'
 
 // The payment itself is one idempotency key of a purchase (`replay.ts`); a `payment-identifier` or parameter is
 // another.

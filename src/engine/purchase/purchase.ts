@@ -27,22 +27,19 @@ import {
   type ServedOperation,
 } from './execution.ts'
 import {
-  ledgerCode,
-  toPublicError,
-  type Answered,
-  type FaultDeps,
-  type Paid,
-  type PurchaseResult,
   type Fulfillment,
   type PurchaseDeps,
   type PurchaseRequest,
   type Verified,
   type VerifiedPurchase,
 } from './request.ts'
+import { ledgerCode, toPublicError, type FaultDeps } from './problem.ts'
+import { type Answered, type Paid, type PurchaseResult } from './result.ts'
 import { dedupeByIdentifier } from './idempotency.ts'
 import { redeliverAny, type NewPurchase } from './redelivery.ts'
 import { replay } from './replay.ts'
-import { chooseFlow, start, tooLate, withLease } from './settlement-flow.ts'
+import { start, withLease } from './settlement-flow.ts'
+import { chooseFlow, tooLate } from './flow.ts'
 
 export interface PaidCallDeps extends ExecutionDeps {
   readonly purchases: PurchaseDeps

@@ -6,7 +6,8 @@ import { payableUntil } from '../ledger/payment-lifecycle.ts'
 import { SETTLEMENT_FAILED, type Protocol, type Settlement } from '../protocols/protocol.ts'
 import { isRedeliverable } from './redelivery.ts'
 import type { Store } from './request.ts'
-import { finishWrite, noteFailure } from './settlement-flow.ts'
+import { finishWrite } from './settlement-flow.ts'
+import { noteFailure } from './payer-suspension.ts'
 
 export interface RecoveryDeps extends LeaseContext {
   /** The protocols that are offered now. */

@@ -3,13 +3,8 @@ import { acquireExpired } from '../ledger/lease.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import { identifierName } from '../ledger/payment-lifecycle.ts'
 import type { Settlement } from '../protocols/protocol.ts'
-import {
-  type Answered,
-  type PurchaseResult,
-  type LeasedPurchase,
-  type PurchaseDeps,
-  type VerifiedPurchase,
-} from './request.ts'
+import { type LeasedPurchase, type PurchaseDeps, type VerifiedPurchase } from './request.ts'
+import { type Answered, type PurchaseResult } from './result.ts'
 import { conclude, finishWrite, resume, withLease } from './settlement-flow.ts'
 
 /** How long a request waits for another one. */

@@ -2,7 +2,8 @@ import { acquireExpired, isReusable } from '../ledger/lease.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import { isStreaming } from './execution.ts'
 import { answeredBy, isRedeliverable, poll } from './redelivery.ts'
-import type { PurchaseRequest, PurchaseResult, VerifiedPurchase } from './request.ts'
+import type { PurchaseRequest, VerifiedPurchase } from './request.ts'
+import type { PurchaseResult } from './result.ts'
 import { resume, withLease } from './settlement-flow.ts'
 
 /** Answers a payment that arrives again: waits for the first request, resumes after a dead process, or sends the stored answer. */

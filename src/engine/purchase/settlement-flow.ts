@@ -1,21 +1,14 @@
 import { ERRORS, Failure, InvalidParameter, type ErrorCode } from '../errors.ts'
 import { LeaseLostError, acquireExpired, type PaymentLease } from '../ledger/lease.ts'
-import type { PaymentRecord, Flow, Receipt, State, StoredAnswer } from '../ledger/payment-record.ts'
-import type { Ledger } from '../ledger/ledger.ts'
+import type { PaymentRecord, Receipt, State, StoredAnswer } from '../ledger/payment-record.ts'
 import { nextCheckAt } from '../ledger/payment-lifecycle.ts'
 import type { Refusal, Settlement } from '../protocols/protocol.ts'
 import { isStreaming } from './execution.ts'
-import type {
-  PurchaseResult,
-  LeasedPurchase,
-  OpenStream,
-  Paid,
-  PurchaseDeps,
-  Store,
-  Verified,
-  VerifiedPurchase,
-} from './request.ts'
+import type { LeasedPurchase, OpenStream, PurchaseDeps, Store } from './request.ts'
+import type { PurchaseResult, Paid } from './result.ts'
 import { recordStream } from './stream.ts'
+import { isThrottled, noteFailure } from './payer-suspension.ts'
+import { tooLate, timeToWork } from './flow.ts'
 
 /** States in which money may have moved: a fault then leaves the outcome unknown. */
 const MOVING: ReadonlySet<State> = new Set<State>(['settling', 'settled', 'unknown'])
@@ -339,61 +332,4 @@ export async function finishWrite(
     return report(fault)
   }
   await lease.clearPending()
-}
-
-/** Left of a payment's validity when its settlement begins. */
-const SETTLING_MS = 6_000
-/** Less time than this is not worth beginning with. */
-const SHORTEST_WORK_MS = 3_000
-
-/** Two failed settlements this close together put a payer on upfront… */
-const CLOSE_MS = 600_000
-/** …for this long after the second. */
-const UPFRONT_MS = 3_600_000
-
-/**
- * Settles before the work if the catalog says so, the work would outlast the payment, the answer is a stream, or the
- * payer's settlements have failed.
- */
-export async function chooseFlow({ deps, request, verified }: VerifiedPurchase): Promise<Flow> {
-  const { endpoint } = request.offer
-  const { settle, timeout } = endpoint.operation
-  if (settle === 'upfront' || timeout > request.payment.protocol.longestWork || isStreaming(endpoint))
-    return 'upfront'
-  return (await isThrottled(deps.ledger, verified.payer, deps.now())) ? 'upfront' : 'authorization'
-}
-
-/** Milliseconds of work after which the payment can still be settled. */
-function timeToWork({ now }: Pick<PurchaseDeps, 'now'>, { validBefore }: Verified): number {
-  return validBefore - now() - SETTLING_MS
-}
-
-/** Whether the payment expires before it could be worked for and settled. */
-export function tooLate(deps: PurchaseDeps, flow: Flow, verified: Verified): Refusal | undefined {
-  if (timeToWork(deps, verified) >= (flow === 'upfront' ? 0 : SHORTEST_WORK_MS)) return undefined
-  return {
-    code: 'deadline_too_short',
-    detail: 'the payment expires before the work could be done and settled',
-  }
-}
-
-/** Records that a payer could not be charged after the work. */
-export async function noteFailure(ledger: Ledger, payer: string, id: string, now: number): Promise<void> {
-  await ledger.addExpiring(nameOf(payer), `${now} ${id}`, now + UPFRONT_MS + CLOSE_MS)
-}
-
-/** Whether a payer has to pay before the work. */
-export async function isThrottled(ledger: Ledger, payer: string, now: number): Promise<boolean> {
-  const facts = await ledger.listExpiring(nameOf(payer), now)
-  // A payment may be noted twice: by the request that has seen it fail, and by recovery.
-  const byPayment = new Map(facts.map((fact) => [fact.split(' ')[1], Number.parseInt(fact, 10)]))
-  const times = Array.from(byPayment.values()).sort((a, b) => a - b)
-  return times.some((time, place) => {
-    const before = times[place - 1]
-    return before !== undefined && time - before <= CLOSE_MS && now - time < UPFRONT_MS
-  })
-}
-
-function nameOf(payer: string): string {
-  return `failed:${payer.toLowerCase()}`
 }

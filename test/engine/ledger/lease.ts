@@ -4,14 +4,13 @@ import { mock } from 'node:test'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
-  CommitAbandonedError,
-  JointCommit,
   LeaseLostError,
   reserve,
   acquireExpired,
   type PaymentLease,
   type LeaseContext,
 } from '../../../src/engine/ledger/lease.ts'
+import { CommitAbandonedError, JointCommit } from '../../../src/engine/ledger/joint-commit.ts'
 import { cleanUp } from '../../../src/engine/ledger/clean-up.ts'
 import type { PaymentRecord, Receipt } from '../../../src/engine/ledger/payment-record.ts'
 import { LEASE_MS } from '../../../src/engine/ledger/payment-lifecycle.ts'

@@ -7,12 +7,9 @@ import type { PaymentRecord, State, StoredAnswer } from '../../../src/engine/led
 import { LEASE_MS } from '../../../src/engine/ledger/payment-lifecycle.ts'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
 import { toMicros } from '../../../src/engine/money.ts'
-import {
-  markReceived,
-  type PurchaseResult,
-  type HandlerCall,
-  type PurchaseDeps,
-} from '../../../src/engine/purchase/request.ts'
+import { type HandlerCall, type PurchaseDeps } from '../../../src/engine/purchase/request.ts'
+import { type PurchaseResult } from '../../../src/engine/purchase/result.ts'
+import { markReceived } from '../../../src/engine/purchase/delivery-marks.ts'
 import {
   AWAY,
   DEEP,

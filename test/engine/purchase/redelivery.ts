@@ -2,7 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { BuyerConnections } from '../../../src/engine/http/reply.ts'
 import { LEASE_MS, identifierName } from '../../../src/engine/ledger/payment-lifecycle.ts'
-import { markReceived, markUndelivered, type PurchaseResult } from '../../../src/engine/purchase/request.ts'
+import { type PurchaseResult } from '../../../src/engine/purchase/result.ts'
+import { markReceived, markUndelivered } from '../../../src/engine/purchase/delivery-marks.ts'
 import {
   DEEP,
   FAILED,

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { Failure } from '../../../src/engine/errors.ts'
-import { markReceived } from '../../../src/engine/purchase/request.ts'
+import { markReceived } from '../../../src/engine/purchase/delivery-marks.ts'
 import type { HandlerCall } from '../../../src/engine/purchase/request.ts'
-import { isThrottled } from '../../../src/engine/purchase/settlement-flow.ts'
+import { isThrottled } from '../../../src/engine/purchase/payer-suspension.ts'
 import {
   AWAY,
   DEEP,

@@ -1,5 +1,5 @@
 import type { Address } from '../../address.ts'
-import { type LockSettings, DistributedLock } from '../../ledger/lease.ts'
+import { type LockSettings, DistributedLock } from '../../ledger/distributed-lock.ts'
 import type { LeaseState } from '../../ledger/ledger.ts'
 import type { Chain } from './chain.ts'
 

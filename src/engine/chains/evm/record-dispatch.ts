@@ -1,5 +1,5 @@
 import type { Ledger } from '../../ledger/ledger.ts'
-import { JointCommit, CommitAbandonedError } from '../../ledger/lease.ts'
+import { JointCommit, CommitAbandonedError } from '../../ledger/joint-commit.ts'
 import { batchOf, single } from './batch.ts'
 import { keepBatch } from './kept-batch.ts'
 import { type NonceState, allocate } from './nonces.ts'

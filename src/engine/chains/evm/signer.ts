@@ -1,5 +1,6 @@
 import type { Address } from '../../address.ts'
-import { type LeaseContext, ACQUIRE_TIMEOUT_MS } from '../../ledger/lease.ts'
+import { type LeaseContext } from '../../ledger/lease.ts'
+import { ACQUIRE_TIMEOUT_MS } from '../../ledger/distributed-lock.ts'
 import type { Network } from '../../networks.ts'
 import { answer, batchesOf, batchOf, gasAtRisk, group } from './batch.ts'
 import { persist } from './record-dispatch.ts'

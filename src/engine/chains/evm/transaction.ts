@@ -1,6 +1,6 @@
 import type { Address } from '../../address.ts'
 import type { Refusal } from '../../errors.ts'
-import type { JointCommit } from '../../ledger/lease.ts'
+import type { JointCommit } from '../../ledger/joint-commit.ts'
 import type { OwnTransaction } from '../../ledger/payment-record.ts'
 import type { Bid } from './fees.ts'
 import type { Sender, TransactionReceipt } from './chain.ts'

@@ -2,12 +2,14 @@ import { poll, type Clock, type Pace } from '../../runtime.ts'
 import type { ErrorCode, Refusal } from '../../errors.ts'
 import type { SettlementAttempt } from '../../ledger/payment-record.ts'
 import type { Journal, Settlement } from '../protocol.ts'
-import { settled, simulate } from './payload.ts'
+import { simulate } from './transfer-call.ts'
+import { settled } from './onchain-status.ts'
 import { balanceOf, isUsed, verifyErc1271, type ExpectedTransfer } from './token.ts'
 import type { Facilitator, FacilitatorAnswer, SettleResponse } from './facilitator-client.ts'
 import { findTransfer, type ChainReader } from './onchain-status.ts'
 import type { ListingReports } from './listing-reports.ts'
-import type { SettlementRequest, Settler } from './settlement.ts'
+import type { Settler } from './settler.ts'
+import type { SettlementRequest } from './settlement-request.ts'
 
 /** What it takes to have payments of one network settled by others. */
 interface FacilitatorContext extends Clock {

@@ -3,8 +3,8 @@ import { checkGas, gasWarning, type GasCheck } from '../../chains/evm/gas-balanc
 import { Chain } from '../../chains/evm/chain.ts'
 import { type RpcTransport } from '../../runtime.ts'
 import type { Network } from '../../networks.ts'
-import { decodeText } from './token.ts'
-import { domainSeparator } from './payload.ts'
+import { decodeText } from './abi.ts'
+import { domainSeparator } from './eip712.ts'
 import { isRevert, type RpcAnswer } from '../../chains/evm/json-rpc.ts'
 
 /** A network as its own node describes it. */

@@ -15,9 +15,11 @@ import {
 import { createFacilitatorSettler } from './facilitator-settlement.ts'
 import { ListingReports, type ListingReport } from './listing-reports.ts'
 import { checkNetwork, warningsOf } from './network-check.ts'
-import { addressOfKey } from './payload.ts'
+import { addressOfKey } from './signature.ts'
 import type { AcceptedNetwork } from './requirements.ts'
-import { createLocalSettler, openContext, type SettlementContext, type Settler } from './settlement.ts'
+import { createLocalSettler } from './settlement.ts'
+import { openContext, type SettlementContext } from './settlement-context.ts'
+import { type Settler } from './settler.ts'
 import type { SettleableNetwork } from './x402.ts'
 
 export interface NetworkSettings {

@@ -5,12 +5,13 @@ import { addressTopic } from '../../chains/evm/transfer-log.ts'
 import type { Block, Chain, TransactionReceipt } from '../../chains/evm/chain.ts'
 import type { Limits } from '../../networks.ts'
 import { SETTLEMENT_FAILED, UNCONFIRMED, type Settlement } from '../protocol.ts'
-import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED, containsTransfer, settled } from './payload.ts'
+import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED, containsTransfer } from './authorization-log.ts'
 import { balanceOf, isUsed, type ExpectedTransfer } from './token.ts'
 import { riskOf, type GasBudget } from './gas-budget.ts'
 import type { GasLosses, Revert } from './gas-losses.ts'
 import type { PayerLimits } from './payer-limits.ts'
 import type { Log } from '../../chains/evm/event-log.ts'
+import { blockOf } from '../../chains/evm/finality.ts'
 
 /** What is needed to see the outcome of a payment on one network. */
 export interface ChainReader {
@@ -238,4 +239,23 @@ async function noteLoss(
   if (payer !== undefined) payers.note({ payer }, 'reverted')
   await losses.add({ ...loss, standing }, limits.maxGasLoss)
   await budget.giveBack()
+}
+
+/** The proof that a payment was carried out. */
+export function settled(
+  { networkId }: { readonly networkId: string },
+  { from, value }: ExpectedTransfer,
+  { hash: transaction, gasCost, in: block }: Carried,
+): Settlement {
+  const moved = { transaction, network: networkId, payer: from, amount: value.toString() }
+  const paid = gasCost === undefined ? {} : { gasCost: gasCost.toString() }
+  return { kind: 'settled', receipt: { ...moved, ...paid, ...(block && blockOf(block)) } }
+}
+
+/** The transaction that has carried a payment out. */
+interface Carried {
+  readonly hash: string
+  readonly gasCost?: bigint
+  /** As a node of ours has shown it. */
+  readonly in?: Pick<TransactionReceipt, 'block' | 'blockHash'>
 }

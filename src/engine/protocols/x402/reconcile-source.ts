@@ -17,7 +17,7 @@ import type {
   ReconcileSource,
 } from '../reconcile/compare.ts'
 import { paymentKey, readPaymentKey } from './x402.ts'
-import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED } from './payload.ts'
+import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED } from './authorization-log.ts'
 import { stateCall } from './token.ts'
 import type { Log, Span } from '../../chains/evm/event-log.ts'
 

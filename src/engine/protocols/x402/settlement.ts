@@ -1,172 +1,21 @@
 import { isAddress } from '../../address.ts'
 import { findBatch } from '../../chains/evm/kept-batch.ts'
-import { SimulationQueue } from '../../chains/evm/simulation-queue.ts'
-import { Multicall } from '../../chains/evm/multicall.ts'
-import { GAS, GAS_CONTRACT_WALLET } from '../../chains/evm/account.ts'
-import { bid, FeeOracle } from '../../chains/evm/fees.ts'
 import { isHex, type Block, type Chain, type Sender } from '../../chains/evm/chain.ts'
-import { poll, type Clock } from '../../runtime.ts'
+import { poll } from '../../runtime.ts'
 import { isKnown } from '../../chains/evm/broadcast.ts'
-import type { SignerPool } from '../../chains/evm/signer-pool.ts'
-import {
-  FEES_TOO_HIGH,
-  SENDER_UNFUNDED,
-  STUCK,
-  TOO_LATE,
-  type SendResult,
-  type Tracked,
-} from '../../chains/evm/transaction.ts'
-import type { Refusal } from '../../errors.ts'
-import type { SettlementAttempt, OwnTransaction } from '../../ledger/payment-record.ts'
-import type { Ledger } from '../../ledger/ledger.ts'
-import type { Network } from '../../networks.ts'
+import { TOO_LATE, type SendResult, type Tracked } from '../../chains/evm/transaction.ts'
+import type { OwnTransaction } from '../../ledger/payment-record.ts'
 import { SETTLEMENT_FAILED, UNCONFIRMED, type Journal, type Settlement } from '../protocol.ts'
-import { balanceOf, verifyErc1271, type ExpectedTransfer } from './token.ts'
-import {
-  containsTransfer,
-  findSigned,
-  settled,
-  simulate,
-  transferCall,
-  type SignedAuthorization,
-  type Listing,
-  type PaymentPayload,
-} from './payload.ts'
-import { offerOf, type AcceptedNetwork, type Requirements } from './requirements.ts'
-import { explainFailure, findTransfer, isOver, onchainStatus, type ReceiptReader } from './onchain-status.ts'
-import { GasBudget, riskOf, type GasHold } from './gas-budget.ts'
-import { GasLosses } from './gas-losses.ts'
-import { PayerLimits, type Exposure } from './payer-limits.ts'
-
-/** A payment to settle: one object for its whole life. */
-export interface SettlementRequest {
-  readonly payload: PaymentPayload
-  readonly signedBy: SignedAuthorization['signedBy']
-  readonly requirements: Requirements
-  readonly expected: ExpectedTransfer
-  /** Id of the operation that a facilitator may list; undefined when none is named to it. */
-  readonly operation: string | undefined
-}
-
-/**
- * Made of our offer and what was signed. What a buyer has added, or echoed differently than when the payment was taken,
- * stays out: a facilitator would settle on another token for it, or list it under our name. `listed` is what was bought,
- * where a facilitator may list it.
- */
-export function settlementRequestOf(
-  network: AcceptedNetwork,
-  { accepted, payload: { signature, authorization } }: PaymentPayload,
-  listed?: Listing & { readonly url: string },
-): SettlementRequest {
-  const { from, to, value, validAfter, validBefore, nonce } = authorization
-  const flow = accepted.extra?.['paymentFlow'] === 'upfront' ? 'upfront' : 'after'
-  const requirements = offerOf({ ...network, payTo: to }, value, flow)
-  return {
-    payload: {
-      x402Version: 2,
-      ...(listed === undefined ? {} : { resource: { ...listed.resource, url: listed.url } }),
-      accepted: requirements,
-      payload: { signature, authorization: { from, to, value, validAfter, validBefore, nonce } },
-      ...(listed === undefined ? {} : { extensions: listed.extensions }),
-    },
-    // Until the signature shows otherwise.
-    signedBy: 'key',
-    requirements,
-    operation: listed?.operation,
-    expected: { token: network.network.token.address, from, to, value: BigInt(value), nonce },
-  }
-}
-
-/** The settlement of one network: by a signer of this process, or a facilitator. */
-export interface Settler {
-  /** Whether a contract wallet accepts a signature that no key has made; `digest` is the signed message. */
-  verifyContract(request: SettlementRequest, digest: Uint8Array): Promise<Refusal | undefined>
-  /** Whether the token would carry the authorization out now. */
-  simulate(request: SettlementRequest): Promise<Refusal | undefined>
-  /** The HTTP request has ended: frees what `simulate` has reserved. */
-  release(request: SettlementRequest): void
-  settle(request: SettlementRequest, journal: Journal): Promise<Settlement>
-  /**
-   * Finds the outcome of a payment; `dispatch` is what was sent for it. `validBefore` and `since`, the time the
-   * payment arrived, are milliseconds since the epoch.
-   */
-  resolve(
-    expected: ExpectedTransfer,
-    dispatch: SettlementAttempt | undefined,
-    validBefore: number,
-    since: number,
-  ): Promise<Settlement>
-  /**
-   * Carries an authorization out by itself whose transaction can never be mined any more. Failed when the signed
-   * authorization was not kept: only the one that has sent it can do so.
-   */
-  readonly resettle?: (
-    expected: ExpectedTransfer,
-    dispatch: SettlementAttempt | undefined,
-    journal: Journal,
-  ) => Promise<Settlement>
-}
-
-/** What it takes to settle on one network with signers of this process. */
-export interface SettlementContext extends ReceiptReader, Clock {
-  readonly ledger: Ledger
-  readonly simulations: SimulationQueue<Refusal | undefined>
-  readonly signers: SignerPool
-  readonly fees: FeeOracle
-}
-
-interface ContextSettings extends Clock {
-  readonly network: Network
-  readonly chain: Chain
-  readonly signerKeys: readonly `0x${string}`[]
-  readonly ledger: Ledger
-  /** Name of this process in leases. */
-  readonly owner: string
-  /** Takes a line for the operator. */
-  readonly report: (line: string) => void
-}
-
-/** What stays while limits change. Loads viem, which is most of the process’s memory and start-up time. */
-export async function openContext({
-  signerKeys,
-  ...settings
-}: ContextSettings): Promise<Omit<SettlementContext, 'limits'>> {
-  const [{ openAccount }, { Signer }, { SignerPool }] = await Promise.all([
-    import('../../chains/evm/local-account.ts'),
-    import('../../chains/evm/signer.ts'),
-    import('../../chains/evm/signer-pool.ts'),
-  ])
-  const { network, chain, ledger, now, sleep } = settings
-  const multicall = new Multicall(chain, settings)
-  void multicall.look()
-  const token = network.token.address
-  const fees = new FeeOracle(chain, now)
-  const losses = new GasLosses(settings)
-  // A key that is listed twice is one account: two queues would use its nonces twice.
-  const accounts = new Map(signerKeys.map(openAccount).map((account) => [account.address, account]))
-  return {
-    networkId: network.id,
-    token,
-    chain,
-    ledger,
-    multicall,
-    simulations: new SimulationQueue(multicall, settings),
-    fees,
-    signers: new SignerPool(
-      Array.from(accounts.values(), (account) => new Signer({ ...settings, account, fees, multicall })),
-    ),
-    payers: new PayerLimits((payer) => balanceOf({ chain, token }, payer), { now, sleep }),
-    losses,
-    budget: new GasBudget({ ...settings, losses }),
-    now,
-    sleep,
-  }
-}
-
-/** How long a payment’s own code may keep its buyer waiting. */
-const SIMULATION_MS = 5_000
-/** Seconds after which a network that cannot settle may be able to. */
-const RETRY_AFTER = 10
+import { verifyErc1271, type ExpectedTransfer } from './token.ts'
+import { findSigned, simulate, transferCall, type SignedAuthorization } from './transfer-call.ts'
+import { settled } from './onchain-status.ts'
+import { containsTransfer } from './authorization-log.ts'
+import { explainFailure, findTransfer, isOver, onchainStatus } from './onchain-status.ts'
+import { riskOf, type GasHold } from './gas-budget.ts'
+import { type Exposure } from './payer-limits.ts'
+import type { Settler } from './settler.ts'
+import type { SettlementContext } from './settlement-context.ts'
+import { preflight, signedOf, exposureOf, gasFor } from './preflight.ts'
 /** Polls of a broadcast transaction: nine in the two seconds of a usual block, since node calls cost money. */
 const PACE = { first: 15, factor: 1.6, longest: 1_000, patience: 30_000 }
 /** Who has used it longer ago than this is found when the payment is resolved, by the time it came. */
@@ -193,66 +42,6 @@ export function createLocalSettler(context: SettlementContext): Settler {
       return signed === undefined ? SETTLEMENT_FAILED : settle(context, expected, signed, journal)
     },
   }
-}
-
-/** Before the work: whether this payment could be sent now and would succeed, besides others of its payer. */
-async function preflight(
-  context: SettlementContext,
-  request: SettlementRequest,
-): Promise<Refusal | undefined> {
-  const { limits, losses, payers, signers } = context
-  const signed = signedOf(request)
-  const exposure = exposureOf(request.expected, signed)
-  const { ready } = signers
-  const [from] = ready
-  if (from === undefined) return unavailable(STUCK.detail)
-  const [suspended, fees] = await Promise.all([
-    losses.refuse(exposure.payer, payers.standing(exposure), limits.maxGasLoss),
-    context.fees.current(),
-  ])
-  if (suspended !== undefined) return suspended
-  if (fees === undefined) return unavailable('the payment network cannot be reached now')
-  const price = bid(fees, limits.maxFeePerGas)
-  if (price === undefined) return unavailable(FEES_TOO_HIGH.detail)
-  const short = await payers.reserve(exposure)
-  if (short !== undefined) return short
-  const alone = async (): Promise<Refusal | undefined> => {
-    let refusal: Refusal | undefined = SENDER_UNFUNDED
-    for (const from of ready) {
-      refusal = await simulate(context, signed, { from, gas: gasFor(signed), ...price }, SIMULATION_MS)
-      if (refusal !== SENDER_UNFUNDED) break
-    }
-    return refusal
-  }
-  const call = { to: request.expected.token, data: transferCall(signed) }
-  const refusal =
-    signed.signedBy === 'key' && context.multicall.isAvailable
-      ? await context.simulations.simulate({ call, sender: { from, ...price }, alone })
-      : await alone()
-  if (refusal === undefined || refusal === 'passed') return undefined
-  payers.release(exposure)
-  return refusal
-}
-
-function unavailable(detail: string): Refusal {
-  return { code: 'chain_unavailable', detail: `${detail}; nothing was charged`, retryAfter: RETRY_AFTER }
-}
-
-function signedOf({ payload: { payload }, signedBy }: SettlementRequest): SignedAuthorization {
-  return { ...payload, signedBy }
-}
-
-/** Gas of the transaction that carries an authorization out. */
-function gasFor({ signedBy }: Pick<SignedAuthorization, 'signedBy'>): bigint {
-  return signedBy === 'key' ? GAS : GAS_CONTRACT_WALLET
-}
-
-/** What a payment puts at risk for its payer. */
-function exposureOf(
-  { from, nonce, value }: ExpectedTransfer,
-  { signedBy }: Pick<SignedAuthorization, 'signedBy'>,
-): Exposure {
-  return { payer: from, nonce, value, signedBy }
 }
 
 /**

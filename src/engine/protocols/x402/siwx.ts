@@ -3,7 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { sameAddress, toChecksum, type Address } from '../../address.ts'
 import { isJsonObject, type JsonObject } from '../../json.ts'
 import { once } from '../../runtime.ts'
-import { recoverSigner, splitSignature } from './payload.ts'
+import { recoverSigner, splitSignature } from './signature.ts'
 
 /** A proof of x402's extension sign-in-with-x: the fields of an EIP-4361 message and its signer. */
 export interface Proof {

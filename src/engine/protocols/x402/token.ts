@@ -1,8 +1,8 @@
-import { keccak256 } from 'js-sha3'
 import type { Address } from '../../address.ts'
 import { word, type Chain } from '../../chains/evm/chain.ts'
 import type { ErrorCode, Refusal } from '../../errors.ts'
 import { isRevert, type Refused, type RpcAnswer } from '../../chains/evm/json-rpc.ts'
+import { selector, decodeText, bytes } from './abi.ts'
 
 /** What must have happened on chain for a payment to be settled. */
 export interface ExpectedTransfer {
@@ -25,17 +25,6 @@ const STATE = selector('authorizationState(address,bytes32)')
 const BALANCE = selector('balanceOf(address)')
 const IS_VALID_SIGNATURE = selector('isValidSignature(bytes32,bytes)')
 const ERROR = selector('Error(string)')
-
-/** The first four bytes of calldata, which name the function. */
-export function selector(signature: string): string {
-  return keccak256(signature).slice(0, 8)
-}
-
-/** Bytes at the end of calldata: their length, then the bytes padded to whole words. */
-export function bytes(hex: `0x${string}`): string {
-  const digits = hex.slice(2)
-  return word(BigInt(digits.length / 2)) + digits.padEnd(Math.ceil(digits.length / 64) * 64, '0')
-}
 
 /** Calldata that asks whether an authorization was used or canceled. */
 export function stateCall(authorizer: Address, nonce: `0x${string}`): `0x${string}` {
@@ -72,14 +61,6 @@ function reasonCode(text: string): ErrorCode | undefined {
 /** The sentence a contract has reverted with, from the node’s revert data. */
 function revertReason(data: string | undefined): string | undefined {
   return data?.slice(2, 10).toLowerCase() === ERROR ? decodeText(data.slice(10)) : undefined
-}
-
-/** A string as the ABI encodes a result of one: where it begins, its length, its bytes. Takes hexadecimal digits. */
-export function decodeText(digits: string): string | undefined {
-  const encoded = Buffer.from(digits, 'hex')
-  if (encoded.length < 64) return undefined
-  const length = Number(BigInt(`0x${encoded.toString('hex', 32, 64)}`))
-  return length > encoded.length - 64 ? undefined : encoded.toString('utf8', 64, 64 + length)
 }
 
 async function diagnose(chain: Chain, expected: Omit<ExpectedTransfer, 'to'>): Promise<ErrorCode> {

@@ -26,16 +26,16 @@ import {
   IDENTIFIER,
   readPayload,
   VERSION_2,
-  authorizationDigest,
-  recoverSigner,
-  splitSignature,
   type Authorization,
   type Decoded,
   type Listing,
   type PaymentPayload,
 } from './payload.ts'
+import { recoverSigner, splitSignature } from './signature.ts'
+import { authorizationDigest } from './eip712.ts'
 import { requirementsOf, type AcceptedNetwork, type Requirements } from './requirements.ts'
-import { settlementRequestOf, type Settler } from './settlement.ts'
+import { type Settler } from './settler.ts'
+import { settlementRequestOf } from './settlement-request.ts'
 import type { ExpectedTransfer } from './token.ts'
 
 /** An accepted network with the means to settle, which are brought up at the first payment. */

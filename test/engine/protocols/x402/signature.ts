@@ -4,10 +4,10 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { NETWORKS, type Network } from '../../../../src/engine/networks.ts'
 import {
   addressOfKey,
-  authorizationDigest,
   recoverSigner,
   splitSignature,
-} from '../../../../src/engine/protocols/x402/payload.ts'
+} from '../../../../src/engine/protocols/x402/signature.ts'
+import { authorizationDigest } from '../../../../src/engine/protocols/x402/eip712.ts'
 import { TRANSFER_TYPES, type Hex } from '../../../support/payment.ts'
 import { fc } from '../../../support/fast-check.ts'
 import { randomHex } from '../../../support/random.ts'

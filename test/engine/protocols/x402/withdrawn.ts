@@ -5,7 +5,7 @@ import type { PaymentRecord } from '../../../../src/engine/ledger/payment-record
 import { Chain } from '../../../../src/engine/chains/evm/chain.ts'
 import { createFacilitatorSettler } from '../../../../src/engine/protocols/x402/facilitator-settlement.ts'
 import { createX402 } from '../../../../src/engine/protocols/x402/x402.ts'
-import type { Settler } from '../../../../src/engine/protocols/x402/settlement.ts'
+import type { Settler } from '../../../../src/engine/protocols/x402/settler.ts'
 import { makeRecord } from '../../../support/payment-records.ts'
 import { encode, randomKey, sign, type Challenge } from '../../../support/payment.ts'
 import {

@@ -1,0 +1,93 @@
+import type { LeaseContext } from './lease.ts'
+import type { Lease, LeaseState } from './ledger.ts'
+
+const LOCK_MS = 15_000
+
+const RETRY_MS = 50
+
+/** Longer than a lease, so that the lease of a dead process expires in the meantime. */
+export const ACQUIRE_TIMEOUT_MS = 20_000
+
+/** How long a busy process keeps the lock while others wait. */
+const TURN_MS = 1_000
+
+export interface LockSettings extends LeaseContext {
+  /** Name of the locked resource. */
+  readonly name: string
+  readonly sleep: (ms: number) => Promise<void>
+}
+
+/** A lock shared between processes, by a lease of the ledger. */
+export class DistributedLock {
+  readonly #settings: LockSettings
+  #lease: Lease | undefined
+  #until = 0
+  #since = 0
+
+  constructor(settings: LockSettings) {
+    this.#settings = settings
+  }
+
+  /**
+   * Acquires the lock within `ms` milliseconds; undefined when another process keeps it. Each acquisition has a
+   * higher fencing token.
+   */
+  async acquire(ms: number = ACQUIRE_TIMEOUT_MS): Promise<Lease | undefined> {
+    const { now, sleep } = this.#settings
+    const patience = now() + ms
+    for (;;) {
+      const lease = await this.#renew()
+      if (lease !== undefined) return lease
+      if (now() >= patience) return undefined
+      await this.#askFor(4 * RETRY_MS)
+      await sleep(RETRY_MS)
+    }
+  }
+
+  /** Whether the lock is still held, for the next `ms` milliseconds, which must be less than a lease. */
+  async extend(ms: number): Promise<boolean> {
+    const held = this.#lease
+    if (held === undefined || this.#until - this.#settings.now() > ms) return held !== undefined
+    const renewed = await this.#renew()
+    if (renewed === undefined || renewed.fencingToken === held.fencingToken) return renewed !== undefined
+    // Another process has held it in the meantime: the state it has left counts, not the one known here.
+    await this.release(renewed.leaseState)
+    return false
+  }
+
+  /**
+   * Releases the lock to a waiting process after a long time: a busy process would never end its own. Never throws.
+   */
+  async yieldIfContended(left: LeaseState | undefined): Promise<void> {
+    const { now, sleep } = this.#settings
+    if (this.#lease === undefined || now() - this.#since < TURN_MS) return
+    if (await this.#askFor(0).catch(() => true)) this.#since = now()
+    else {
+      await this.release(left)
+      await sleep(2 * RETRY_MS)
+    }
+  }
+
+  /** Never throws: the work under the lock is done, and with an unreachable store the lease expires. */
+  async release(left: LeaseState | undefined): Promise<void> {
+    const lease = this.#lease
+    this.#lease = undefined
+    if (lease !== undefined) await this.#settings.ledger.release(lease, left).catch(() => undefined)
+  }
+
+  async #renew(): Promise<Lease | undefined> {
+    const { ledger, name, owner, now } = this.#settings
+    const until = now() + LOCK_MS
+    const lease = await ledger.lease(name, owner, now(), until)
+    if (lease !== undefined && lease.fencingToken !== this.#lease?.fencingToken) this.#since = now()
+    this.#lease = lease
+    this.#until = until
+    return lease
+  }
+
+  /** Registers this process as waiting, in a single place; false when another one has it. */
+  async #askFor(ms: number): Promise<boolean> {
+    const { ledger, name, owner, now } = this.#settings
+    return (await ledger.lease(`${name}:waiting`, owner, now(), now() + ms)) !== undefined
+  }
+}

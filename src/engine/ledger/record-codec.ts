@@ -1,0 +1,212 @@
+import { buyerKeyOf, paymentId } from './payment-lifecycle.ts'
+import type {
+  PaymentRecord,
+  Receipt,
+  OwnTransaction,
+  FacilitatorRequest,
+  AnswerReference,
+  SettlementAttempt,
+  Refund,
+} from './payment-record.ts'
+
+/** Increased when the stored form of records changes: another format is refused, never misread. */
+export const FORMAT = 5
+
+/** For the operator: `store` names the store (`the ledger in …`), `found` is its format. */
+export function refuseFormat(store: string, found: unknown): string {
+  const format =
+    typeof found === 'number' && Number.isSafeInteger(found) ? `format ${found}` : 'an unknown format'
+  return `${store} has ${format}, this version works with format ${FORMAT}: start the version that has written it, or move the store aside and start with an empty one`
+}
+
+/** The order of stored members, so that their names need not be stored. */
+const FIELDS = [
+  'key',
+  'protocol',
+  'network',
+  'asset',
+  'payer',
+  'payee',
+  'authorizationHash',
+  'amount',
+  'validBefore',
+  'operation',
+  'digest',
+  'revision',
+  'redeliveryToken',
+  'flow',
+  'redeliver',
+  'state',
+  'owner',
+  'leaseUntil',
+  'due',
+  'settledAt',
+  'attempts',
+  'createdAt',
+  'updatedAt',
+  'version',
+  'receipt',
+  'dispatch',
+  'answer',
+  'identifier',
+  'pendingWrite',
+  'buyerKey',
+  'refund',
+  'runs',
+  'lookAt',
+  'undone',
+] as const satisfies readonly (keyof PaymentRecord)[]
+
+type Keys<T> = readonly (keyof T)[]
+
+const RECEIPT: Keys<Receipt> = ['transaction', 'network', 'payer', 'amount', 'gasCost', 'block']
+
+const DISPATCH: Keys<OwnTransaction & Omit<FacilitatorRequest, 'kind'>> = [
+  'kind',
+  'hash',
+  'signer',
+  'nonce',
+  'url',
+  'raw',
+  'request',
+  'members',
+]
+
+const ANSWER: Keys<AnswerReference> = ['digest', 'size', 'attempt', 'kind', 'mediaType', 'headers']
+
+const REFUND = ['kind', 'hash', 'raw', 'nonce', 'reason', 'sender', 'validBefore'] as const
+
+const JSON_ANSWER = { kind: 'json', mediaType: 'application/json' } as const
+
+/** A stored record: lists instead of objects, without derivable members. */
+interface StoredRecord extends Omit<
+  PaymentRecord,
+  'id' | 'key' | 'buyerKey' | 'receipt' | 'dispatch' | 'answer' | 'refund'
+> {
+  /** In a list: only the part after the prefix that x402 uses. */
+  readonly key: string | readonly [string]
+  readonly buyerKey?: string
+  readonly receipt?: readonly unknown[]
+  readonly dispatch?: readonly unknown[]
+  readonly answer?: readonly unknown[]
+  readonly refund?: readonly unknown[]
+}
+
+/** Encodes a record as a list without derivable members. */
+export function encodeRecord(entry: PaymentRecord): string {
+  const { key, network, payer, amount, operation, digest, buyerKey, receipt, dispatch, answer, refund } =
+    entry
+  const start = keyStart(entry)
+  return JSON.stringify(
+    toList(FIELDS, {
+      ...entry,
+      ...shiftTimes(entry, -entry.createdAt),
+      key: key.startsWith(start) ? [pack(key.slice(start.length))] : key,
+      buyerKey: buyerKey === buyerKeyOf(payer, operation, digest) ? undefined : buyerKey,
+      receipt: receipt && toList(RECEIPT, receipt, { network, payer, amount }),
+      dispatch: dispatch && toList(DISPATCH, dispatch, { hash: receipt?.transaction }),
+      answer: answer && toList(ANSWER, answer, JSON_ANSWER),
+      refund: refund && toList(REFUND, refund),
+    }),
+  )
+}
+
+export function decodeRecord(text: string): PaymentRecord {
+  const stored = fromList<StoredRecord>(FIELDS, JSON.parse(text))
+  const {
+    key,
+    network,
+    payer,
+    amount,
+    operation,
+    digest,
+    buyerKey,
+    receipt,
+    dispatch,
+    answer,
+    refund,
+    ...rest
+  } = stored
+  const wholeKey = typeof key === 'string' ? key : keyStart(stored) + String(unpack(key[0]))
+  const hash = receipt && { hash: unpack(receipt[0]) }
+  return {
+    ...rest,
+    network,
+    payer,
+    amount,
+    operation,
+    digest,
+    ...shiftTimes(stored, stored.createdAt),
+    id: paymentId(wholeKey),
+    key: wholeKey,
+    buyerKey: buyerKey ?? buyerKeyOf(payer, operation, digest),
+    ...(receipt && { receipt: fromList<Receipt>(RECEIPT, receipt, { network, payer, amount }) }),
+    ...(dispatch && {
+      dispatch: fromList<SettlementAttempt>(DISPATCH, dispatch, dispatch[0] === 'facilitator' ? {} : hash),
+    }),
+    ...(answer && { answer: fromList<AnswerReference>(ANSWER, answer, JSON_ANSWER) }),
+    ...(refund && { refund: fromList<Refund>(REFUND, refund) }),
+  }
+}
+
+/** Prefix of x402 keys. */
+function keyStart(record: Pick<PaymentRecord, 'protocol' | 'network' | 'asset' | 'payer'>): string {
+  const { protocol, network, asset, payer } = record
+  return `${protocol}:${network}:${asset}:${payer}:`.toLowerCase()
+}
+
+type Times = Pick<PaymentRecord, 'validBefore' | 'leaseUntil' | 'due' | 'settledAt' | 'lookAt' | 'updatedAt'>
+
+/** Times are stored as milliseconds after `createdAt`. */
+function shiftTimes(entry: Times, by: number): Times {
+  const { validBefore, leaseUntil, due, settledAt, lookAt, updatedAt } = entry
+  return {
+    validBefore: validBefore + by,
+    leaseUntil: leaseUntil + by,
+    due: due === undefined ? undefined : due + by,
+    updatedAt: updatedAt + by,
+    ...(settledAt !== undefined && { settledAt: settledAt + by }),
+    ...(lookAt !== undefined && { lookAt: lookAt + by }),
+  }
+}
+
+/** Without the members that are the same in `known`. */
+function toList(names: readonly string[], value: object, known: Members = {}): readonly unknown[] {
+  const members: Members = { ...value }
+  const list: unknown[] = []
+  for (const name of names) {
+    const member = members[name]
+    list.push(member === known[name] ? undefined : pack(member))
+  }
+  while (list.length > 0 && list.at(-1) === undefined) list.pop()
+  return list
+}
+
+type Members = Readonly<Record<string, unknown>>
+
+/** `T` is what `toList` received, which the format number of the store ensures. */
+function fromList<T extends object>(
+  names: readonly string[],
+  list: readonly unknown[],
+  known: object = {},
+): T {
+  const members: Record<string, unknown> = {}
+  for (const [place, stored] of list.entries()) {
+    const name = names[place]
+    if (name !== undefined && stored !== null) members[name] = unpack(stored)
+  }
+  return Object.assign({}, ...Array.of<object>(known, members))
+}
+
+/** Hashes as base64url after a tilde: two thirds of the length. */
+function pack(member: unknown): unknown {
+  if (typeof member !== 'string') return member
+  if (/^0x(?:[0-9a-f]{2}){20,}$/.test(member))
+    return `~${Buffer.from(member.slice(2), 'hex').toString('base64url')}`
+  return member.startsWith('~') ? `~${member}` : member
+}
+
+function unpack(member: unknown): unknown {
+  if (typeof member !== 'string' || !member.startsWith('~')) return member
+  return member.startsWith('~~') ? member.slice(1) : `0x${Buffer.from(member, 'base64url').toString('hex')}`
+}

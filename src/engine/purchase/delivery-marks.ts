@@ -1,0 +1,29 @@
+import type { LeaseContext } from '../ledger/lease.ts'
+import { nextCheckAt } from '../ledger/payment-lifecycle.ts'
+import type { PaymentRecord } from '../protocol.ts'
+
+/** Records the delivery: from now on a copy needs more than the signature. */
+export function markReceived(desk: LeaseContext, entry: PaymentRecord): Promise<void> {
+  return change(desk, entry, (current) => ({ ...current, state: 'sent' }))
+}
+
+/** Records that the delivery is unconfirmed and no request works on it: the buyer need not wait. */
+export function markUndelivered(desk: LeaseContext, entry: PaymentRecord): Promise<void> {
+  return change(desk, entry, (current) => ({ ...current, leaseUntil: desk.now() }))
+}
+
+/** Without effect when the record was taken over since the delivery, or is marked already. */
+async function change(
+  { ledger, now }: LeaseContext,
+  delivered: PaymentRecord,
+  mark: (current: PaymentRecord) => PaymentRecord,
+): Promise<void> {
+  const replace = async (current: PaymentRecord | undefined): Promise<boolean> => {
+    if (current?.receipt === undefined || current.attempts !== delivered.attempts || current.state === 'sent')
+      return false
+    const marked = { ...mark(current), updatedAt: now(), version: current.version + 1 }
+    return ledger.replace(current, { ...marked, due: nextCheckAt(marked) })
+  }
+  // As a rule nobody has changed it since, and it need not be read.
+  if (!(await replace(delivered))) await replace(await ledger.get(delivered.key))
+}

@@ -1,0 +1,43 @@
+import type { Refusal } from '../errors.ts'
+import type { Flow } from '../ledger/payment-record.ts'
+import { isStreaming } from './execution.ts'
+import { isThrottled } from './payer-suspension.ts'
+import type { VerifiedPurchase, PurchaseDeps, Verified } from './request.ts'
+
+/** Left of a payment's validity when its settlement begins. */
+const SETTLING_MS = 6_000
+
+/** Less time than this is not worth beginning with. */
+const SHORTEST_WORK_MS = 3_000
+
+/** Two failed settlements this close together put a payer on upfront… */
+export const CLOSE_MS = 600_000
+
+/** …for this long after the second. */
+export const UPFRONT_MS = 3_600_000
+
+/**
+ * Settles before the work if the catalog says so, the work would outlast the payment, the answer is a stream, or the
+ * payer's settlements have failed.
+ */
+export async function chooseFlow({ deps, request, verified }: VerifiedPurchase): Promise<Flow> {
+  const { endpoint } = request.offer
+  const { settle, timeout } = endpoint.operation
+  if (settle === 'upfront' || timeout > request.payment.protocol.longestWork || isStreaming(endpoint))
+    return 'upfront'
+  return (await isThrottled(deps.ledger, verified.payer, deps.now())) ? 'upfront' : 'authorization'
+}
+
+/** Milliseconds of work after which the payment can still be settled. */
+export function timeToWork({ now }: Pick<PurchaseDeps, 'now'>, { validBefore }: Verified): number {
+  return validBefore - now() - SETTLING_MS
+}
+
+/** Whether the payment expires before it could be worked for and settled. */
+export function tooLate(deps: PurchaseDeps, flow: Flow, verified: Verified): Refusal | undefined {
+  if (timeToWork(deps, verified) >= (flow === 'upfront' ? 0 : SHORTEST_WORK_MS)) return undefined
+  return {
+    code: 'deadline_too_short',
+    detail: 'the payment expires before the work could be done and settled',
+  }
+}

@@ -1,0 +1,23 @@
+import type { Ledger } from '../ledger/ledger.ts'
+import { UPFRONT_MS, CLOSE_MS } from './flow.ts'
+
+/** Records that a payer could not be charged after the work. */
+export async function noteFailure(ledger: Ledger, payer: string, id: string, now: number): Promise<void> {
+  await ledger.addExpiring(nameOf(payer), `${now} ${id}`, now + UPFRONT_MS + CLOSE_MS)
+}
+
+/** Whether a payer has to pay before the work. */
+export async function isThrottled(ledger: Ledger, payer: string, now: number): Promise<boolean> {
+  const facts = await ledger.listExpiring(nameOf(payer), now)
+  // A payment may be noted twice: by the request that has seen it fail, and by recovery.
+  const byPayment = new Map(facts.map((fact) => [fact.split(' ')[1], Number.parseInt(fact, 10)]))
+  const times = Array.from(byPayment.values()).sort((a, b) => a - b)
+  return times.some((time, place) => {
+    const before = times[place - 1]
+    return before !== undefined && time - before <= CLOSE_MS && now - time < UPFRONT_MS
+  })
+}
+
+function nameOf(payer: string): string {
+  return `failed:${payer.toLowerCase()}`
+}
