@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
-import { type OperatorRoute, listen } from '../engine/http/app.ts'
+import { type OperatorRoute } from '../engine/http/app.ts'
+import { listen } from '../engine/http/server.ts'
 import type { Env } from '../env.ts'
 import type { Metrics } from './metrics.ts'
 

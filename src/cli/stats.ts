@@ -1,5 +1,6 @@
 import { systemRuntime } from '../engine/runtime.ts'
-import { UsageStore, figureRows, type FigureRow } from '../engine/usage/usage.ts'
+import { UsageStore } from '../engine/usage/usage-store.ts'
+import { figureRows, type FigureRow } from '../engine/usage/figures.ts'
 import { columns } from './terminal-text.ts'
 import type { Call } from './command.ts'
 import { withLedger } from './payments/open-ledger.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { openPort } from '../../src/cli/port.ts'
-import { createHttpServer } from '../../src/engine/http/app.ts'
+import { createHttpServer } from '../../src/engine/http/server.ts'
 
 t.test('explains why a port is unavailable', async (t) => {
   const first = createHttpServer()

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createRatecard, type Ratecard, type RatecardOptions } from '../../src/engine/index.ts'
-import { listen } from '../../src/engine/http/app.ts'
+import { listen } from '../../src/engine/http/server.ts'
 
 const CATALOG = `catalog: 1
 service: { name: Greetings, version: '1.0.0' }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { canonicalPath, decodeSegment, splitTarget } from '../../src/engine/http/router.ts'
+import { canonicalPath, decodeSegment, splitTarget } from '../../src/engine/http/request-target.ts'
 import { compileValidator } from '../../src/engine/catalog/validator.ts'
 import type { Route } from '../../src/engine/catalog/catalog.ts'
 import { encodeAfter } from '../../src/engine/protocols/protocol.ts'

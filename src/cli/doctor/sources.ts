@@ -1,7 +1,7 @@
 import { Cache, createMemoryCache } from '../../engine/cache/cache.ts'
 import type { Catalog } from '../../engine/catalog/catalog.ts'
 import { Failure, InvalidParameter } from '../../engine/errors.ts'
-import { tryOperations, type Trial } from '../../engine/http/revision.ts'
+import { tryOperations, type Trial } from '../../engine/http/trial.ts'
 import { systemRuntime } from '../../engine/runtime.ts'
 import type { SourceFigures } from '../../engine/service-definition.ts'
 import { columns } from '../terminal-text.ts'

@@ -20,9 +20,10 @@ import {
   type PaidCallDeps,
   type PurchaseProblem,
 } from '../purchase/purchase.ts'
-import { withMetrics, type RouteCounters } from '../usage/usage.ts'
+import { withMetrics, type RouteCounters } from '../usage/counts.ts'
 import { BUSY, type BodyReader, declaredSize, discardBody, type Received } from './body.ts'
-import { disconnectSignal, failed, invalid, note, ok, problem, type Reply } from './reply.ts'
+import { failed, invalid, note, ok, problem, type Reply } from './reply.ts'
+import { disconnectSignal } from './buyer-connections.ts'
 import { bodyTerms, UNPAID, type Reason } from './payment-required.ts'
 import type { Revision, ServedRoute } from './revision.ts'
 import { clientOf } from './client-address.ts'

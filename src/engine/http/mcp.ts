@@ -9,9 +9,13 @@ import { handleMessage, hostsOf, parseMessage, refusalOf, serverAt, type AnswerC
 import type { ToolServer } from '../mcp/tool-server.ts'
 import { fixedPrice } from '../protocols/protocol.ts'
 import type { PurchaseDeps } from '../purchase/request.ts'
-import { type UsageStore, soldName } from '../usage/usage.ts'
+import { type UsageStore } from '../usage/usage-store.ts'
+import { soldName } from '../usage/counts.ts'
 import { BUSY, type BodyReader, discardBody, TOO_DEEP, TOO_MANY } from './body.ts'
-import { disconnectSignal, type BackgroundTasks, type Deliveries, note } from './reply.ts'
+import { note } from './reply.ts'
+import { disconnectSignal } from './buyer-connections.ts'
+import { type Deliveries } from './deliveries.ts'
+import { type BackgroundTasks } from './background-tasks.ts'
 import type { Revision } from './revision.ts'
 
 export interface McpSettings extends Omit<ToolCallDeps, keyof McpServing> {

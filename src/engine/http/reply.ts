@@ -1,7 +1,4 @@
-import type { ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
-import { setImmediate } from 'node:timers/promises'
 import type { Context } from 'koa'
 import type { ValidationError } from '../catalog/validation-error.ts'
 import {
@@ -14,12 +11,9 @@ import {
   type Failure,
 } from '../errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../json.ts'
-import type { LeaseContext } from '../ledger/lease.ts'
-import type { AnswerHead, StoredAnswer, PaymentRecord } from '../ledger/payment-record.ts'
+import type { AnswerHead, StoredAnswer } from '../ledger/payment-record.ts'
 import type { Micros } from '../money.ts'
-import { type ConnectedBuyers } from '../purchase/request.ts'
 import { problemMembers } from '../purchase/problem.ts'
-import { markReceived, markUndelivered } from '../purchase/delivery-marks.ts'
 
 /** What a line says besides method, status and time; kept in `ctx.state`. */
 export interface Notes {
@@ -151,187 +145,5 @@ export function ok(
     headers: { 'Content-Type': JSON_TYPE, ...headers },
     body: JSON.stringify(stored.value),
     ...(typeof cached === 'boolean' ? { cached } : {}),
-  }
-}
-
-/** Tasks that use the ledger, which is closed only after they end, whether or not a request waits for them. */
-export class BackgroundTasks {
-  readonly #work = new Set<Promise<unknown>>()
-  readonly #later = new Set<NodeJS.Timeout>()
-  readonly #ending = new AbortController()
-
-  /** Aborted when the service stops. */
-  get ending(): AbortSignal {
-    return this.#ending.signal
-  }
-
-  /** Tracks a task and returns it. */
-  add<T>(work: Promise<T>): Promise<T> {
-    this.#work.add(work)
-    const counted = work.finally(() => this.#work.delete(work))
-    // The request that waits for the task handles its failure.
-    counted.catch(() => undefined)
-    return work
-  }
-
-  /** Starts a task after `ms` milliseconds, unless the service stops before. */
-  later(ms: number, begin: () => Promise<unknown>): void {
-    const timer = setTimeout(() => {
-      this.#later.delete(timer)
-      void this.add(begin())
-    }, ms)
-    timer.unref()
-    this.#later.add(timer)
-  }
-
-  /** Starts a task every `ms` milliseconds, never concurrently, until the service stops. */
-  every(ms: number, begin: () => Promise<unknown>): void {
-    this.later(ms, async () => {
-      await begin().finally(() => {
-        if (!this.ending.aborted) this.every(ms, begin)
-      })
-    })
-  }
-
-  /** Cancels pending tasks; resolves when the started ones have ended. */
-  async end(): Promise<void> {
-    this.#ending.abort()
-    for (const timer of this.#later) clearTimeout(timer)
-    this.#later.clear()
-    await Promise.allSettled(this.#work)
-  }
-}
-
-/** Aborted when the connection closes before the answer is sent. */
-export function disconnectSignal(response: ServerResponse): AbortSignal {
-  const gone = new AbortController()
-  if (response.closed) gone.abort()
-  response.once('close', () => {
-    if (!response.writableFinished) gone.abort()
-  })
-  return gone.signal
-}
-
-/** An answer counts as delivered this long after its last byte without a reset. */
-export const DELIVERED_MS = 2_000
-/**
- * A proxy accepts the answer whether or not the buyer does, and shares its connections between buyers. Until this
- * long after the last byte, an equal purchase by the same buyer is treated as a retry after a lost answer.
- */
-const DELIVERED_BY_PROXY_MS = 30_000
-
-export interface DeliverySettings {
-  readonly desk: LeaseContext
-  readonly tasks: BackgroundTasks
-  readonly buyers: ConnectedBuyers
-  /** Whether buyers are connected to a proxy, and not to this process. */
-  readonly trustProxy: boolean
-  readonly report: (fault: unknown) => void
-}
-
-/** Tracks the delivery of paid answers. */
-export class Deliveries {
-  readonly #settings: DeliverySettings
-  /** Answers whose delivery is unconfirmed. One response may contain several: older MCP revisions have batches. */
-  readonly #onTheirWay = new WeakMap<Socket | ServerResponse, Set<PaymentRecord>>()
-
-  /** Answers that a further request on their connection has confirmed. */
-  readonly #received = new WeakSet<PaymentRecord>()
-  /** Streams that are still being recorded. */
-  readonly #recorded = new WeakMap<PaymentRecord, Promise<void>>()
-
-  constructor(settings: DeliverySettings) {
-    this.#settings = settings
-  }
-
-  /** Must be called before the answer is written. Until `recorded` resolves, the record belongs to the purchase. */
-  watch({ req: { socket }, res }: Context, entry: PaymentRecord, recorded?: Promise<void>): void {
-    if (recorded !== undefined) this.#recorded.set(entry, this.#settings.tasks.add(recorded))
-    if (!this.#onTheirWay.has(socket)) socket.once('close', () => this.#lost(socket))
-    if (!this.#onTheirWay.has(res)) {
-      res.once('finish', () => this.#finished(socket, res))
-      res.once('close', () => {
-        if (!res.writableFinished) this.#lost(res)
-      })
-    }
-    for (const way of [socket, res]) this.#onTheirWay.set(way, this.#on(way).add(entry))
-    if (socket.destroyed) this.#lost(socket)
-  }
-
-  /** Confirms earlier answers on a connection with a further request: clients do not send requests ahead. */
-  confirm(socket: Socket): Promise<unknown> | undefined {
-    if (this.#settings.trustProxy || !this.#onTheirWay.has(socket)) return undefined
-    const entries = this.#take(socket)
-    for (const entry of entries) this.#received.add(entry)
-    return Promise.all(entries.map((entry) => this.#mark(markReceived, entry)))
-  }
-
-  #finished(socket: Socket, response: ServerResponse): void {
-    const { tasks, trustProxy } = this.#settings
-    if (!trustProxy) {
-      // A connection that was closed normally after the last byte has delivered the answer: `curl` does that.
-      tasks.later(DELIVERED_MS, async () => {
-        // A process that was busy or suspended meanwhile runs its timers before it reads what its connections have brought.
-        await setImmediate()
-        if (socket.errored !== null) return
-        const entries = this.#take(response).filter((entry) => !this.#received.has(entry))
-        await Promise.all(entries.map((entry) => this.#mark(markReceived, entry)))
-      })
-      return
-    }
-    for (const entry of this.#take(response)) {
-      this.#on(socket).delete(entry)
-      void this.#mark(markUndelivered, entry)
-      tasks.later(DELIVERED_BY_PROXY_MS, () => this.#mark(markReceived, entry))
-    }
-  }
-
-  /** Even a connection that was closed normally may not have delivered the answer: no request waits for it any more. */
-  #lost(way: Socket | ServerResponse): void {
-    for (const entry of this.#take(way)) void this.#mark(markUndelivered, entry)
-  }
-
-  #on(way: Socket | ServerResponse): Set<PaymentRecord> {
-    return this.#onTheirWay.get(way) ?? new Set()
-  }
-
-  #take(way: Socket | ServerResponse): readonly PaymentRecord[] {
-    const entries = Array.from(this.#on(way))
-    this.#on(way).clear()
-    return entries
-  }
-
-  #mark(how: typeof markReceived, entry: PaymentRecord): Promise<void> {
-    const { desk, tasks, buyers, report } = this.#settings
-    buyers.forget(entry.id)
-    const recorded = this.#recorded.get(entry)
-    const marked = recorded === undefined ? how(desk, entry) : recorded.then(() => how(desk, entry))
-    return tasks.add(marked.catch(report))
-  }
-}
-
-/** The connections of buyers to this process, by public id of the payment. */
-export class BuyerConnections implements ConnectedBuyers {
-  readonly #connections = new Map<string, Set<AbortSignal>>()
-
-  connect(payment: string, gone: AbortSignal): void {
-    const connections = this.#connections.get(payment)
-    if (connections === undefined) this.#connections.set(payment, new Set([gone]))
-    else connections.add(gone)
-  }
-
-  disconnect(payment: string, gone: AbortSignal): void {
-    const connections = this.#connections.get(payment)
-    connections?.delete(gone)
-    if (connections?.size === 0) this.#connections.delete(payment)
-  }
-
-  forget(payment: string): void {
-    this.#connections.delete(payment)
-  }
-
-  has(payment: string): boolean {
-    const connections = this.#connections.get(payment)
-    return connections !== undefined && Array.from(connections).some(({ aborted }) => !aborted)
   }
 }

@@ -1,34 +1,17 @@
-import {
-  type Catalog,
-  type Operation,
-  type Route,
-  templatesOf,
-  type ToolEndpoint,
-  variablesOf,
-} from '../catalog/catalog.ts'
+import { type Catalog, type Operation, type Route, variablesOf } from '../catalog/catalog.ts'
 import { PROXY } from '../catalog/check-context.ts'
-import { compileValidator, type RawParameters, type Validator } from '../catalog/validator.ts'
+import { compileValidator, type Validator } from '../catalog/validator.ts'
 import { type LiveDocument, liveDocuments } from '../documents/all.ts'
 import { type Facts, operationPath, PAGE_TYPE } from '../documents/registry.ts'
 import { PAGE_HEADERS } from '../documents/page.ts'
 import { renderNotFound } from '../documents/pages.ts'
 import { Failure } from '../errors.ts'
 import type { HandlerMap, UntypedHandler } from '../handler.ts'
-import type { Json, JsonObject } from '../json.ts'
 import { endpointsOf } from '../mcp/server.ts'
 import { once } from '../runtime.ts'
 import { createToolServers, type ServedTool, type ToolServer } from '../mcp/tool-server.ts'
 import { challengesOf, exampleAmount, type Challenge, type Protocol } from '../protocols/protocol.ts'
-import type { Probes } from '../service-definition.ts'
-import {
-  ANONYMOUS,
-  execute,
-  type ExecutionDeps,
-  type Operations,
-  type Readiness,
-  type ServedOperation,
-  unreadyFailure,
-} from '../purchase/execution.ts'
+import { type Operations, type Readiness, type ServedOperation } from '../purchase/execution.ts'
 import { compilePaymentRequired, type PaymentRequired, Preflights } from './payment-required.ts'
 import { operationPages, type Page, pageOf, type Pages, renderPages } from './pages.ts'
 import { createProxy, createProxyCheck, type ProxySettings } from './proxy.ts'
@@ -199,93 +182,10 @@ function readinessOf(operation: Operation, { catalog, handlers, proxy }: Operati
   return needed.every((name) => proxy.secret(name) !== undefined) ? 'ready' : 'not_configured'
 }
 
-/** The result of one route or tool that was run with its example. */
-export interface Trial {
-  readonly path: string
-  readonly outcome: { readonly kind: 'answered' } | { readonly kind: 'failed'; readonly fault: unknown }
-}
-
-/**
- * Runs the work of every paid route, and of every paid tool without a route, once, one after the other, with the examples
- * of their parameters, and handlers with the arguments of `probes` after them: nothing is charged, and nothing comes from the
- * cache. What has effects, streams, or needs to know who pays, is left alone; so is what is not `wanted` when its turn comes.
- */
-export async function* tryOperations(
-  { routes, tools, operations }: Revision,
-  deps: ExecutionDeps,
-  wanted: (operation: Operation) => boolean,
-  probes: Probes,
-): AsyncGenerator<Trial> {
-  const paid = routes.filter(({ route }) => route.kind === 'paid' && route.operation.method === 'GET')
-  const bare = toolsAlone({ tools, routes }).filter(
-    ({ endpoint: { operation, tool } }) => operation.price !== undefined && tool.requires === undefined,
-  )
-  const trials = [
-    ...paid.map(({ route, validate, ...served }) => ({
-      path: route.path,
-      served,
-      validate: () => validate(exampleOf(route)),
-    })),
-    ...bare.map(({ endpoint, served, check }) => ({
-      path: endpoint.path,
-      served,
-      validate: () => check(exampleArguments(endpoint)),
-    })),
-    ...Object.entries(probes).flatMap(([handler, calls]) => {
-      const served = operations.get(handler)
-      return served === undefined
-        ? []
-        : calls.map((args) => ({
-            path: `${handler} ${JSON.stringify(args)}`,
-            served,
-            validate: () => ({ kind: 'valid', args }) as const,
-          }))
-    }),
-  ]
-  for (const { path, served, validate } of trials) {
-    const { operation, handler, readiness, store } = served
-    if (store !== undefined || operation.response.stream || !wanted(operation)) continue
-    const unready = unreadyFailure(readiness)
-    const validated = validate()
-    try {
-      if (unready !== undefined) throw unready
-      if (validated.kind === 'invalid') throw new Failure('internal', 'its own examples are refused')
-      const { args } = validated
-      const work = { operation, handler, args, caller: ANONYMOUS, timeLeft: operation.timeout, operations }
-      await execute(deps, { ...work, reuse: 'never' })
-      yield { path, outcome: { kind: 'answered' } }
-    } catch (fault) {
-      yield { path, outcome: { kind: 'failed', fault } }
-    }
-  }
-}
-
 /** Tools without a route. */
 export function toolsAlone({ tools, routes }: Pick<Revision, 'tools' | 'routes'>): ServedTool[] {
   const routed = new Set(routes.map(({ operation }) => operation))
   return [...tools.values()]
     .flatMap((server) => [...server.tools.values()])
     .filter(({ served: { operation } }) => !routed.has(operation))
-}
-
-/** The arguments of a tool's examples; an example of an object is JSON. */
-function exampleArguments({ parameters }: ToolEndpoint): JsonObject {
-  return Object.fromEntries(
-    parameters.flatMap(({ name, type, example }): [string, Json][] => {
-      if (example === undefined) return []
-      return [[name, type === 'object' ? (JSON.parse(String(example)) as Json) : example]]
-    }),
-  )
-}
-
-/** Every parameter with an example, as a caller would send it. */
-function exampleOf({ path, parameters }: Route): RawParameters {
-  const given = parameters.flatMap(({ name, example }): [string, string][] =>
-    example === undefined ? [] : [[name, String(example)]],
-  )
-  const inPath = new Set(templatesOf(path))
-  return {
-    path: Object.fromEntries(given.filter(([name]) => inPath.has(name))),
-    query: new URLSearchParams(given.filter(([name]) => !inPath.has(name))).toString(),
-  }
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { request as sendRequest, type RequestListener } from 'node:http'
 import { Server as NetServer } from 'node:net'
 import { pipeline } from 'node:stream'
-import type { HttpServer } from './app.ts'
+import type { HttpServer } from './server.ts'
 
 /**
  * Leaves the port to another process that listens on it. Takes no more connections; a request that still comes on an open one

@@ -14,17 +14,9 @@ import { formatCoin } from '../chains/evm/gas-balance.ts'
 import type { ListingReport } from '../protocols/x402/listing-reports.ts'
 import type { NetworkHealth } from '../protocols/x402/networks.ts'
 import type { Readiness } from '../purchase/execution.ts'
-import {
-  add,
-  NOTHING,
-  type Counts,
-  answersIn,
-  quantile,
-  freeName,
-  isSold,
-  soldName,
-  type Days,
-} from '../usage/usage.ts'
+import { type Days } from '../usage/usage-store.ts'
+import { add, NOTHING, type Counts, freeName, isSold, soldName } from '../usage/counts.ts'
+import { answersIn, quantile } from '../usage/latency.ts'
 import type { SourceFigures } from '../service-definition.ts'
 import { toolsAlone, type Revision } from './revision.ts'
 

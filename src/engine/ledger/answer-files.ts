@@ -1,7 +1,7 @@
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { LedgerError } from '../errors.ts'
-import type { AnswerStore} from './answers.ts';
+import type { AnswerStore } from './answers.ts'
 import { writePieces, readPieces, STALE_MS } from './answers.ts'
 
 const PIECE_BYTES = 256 * 1024

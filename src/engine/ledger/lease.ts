@@ -18,7 +18,7 @@ import {
   nextCheckAt,
   casToken,
 } from './payment-lifecycle.ts'
-import type { JointCommit} from './joint-commit.ts';
+import type { JointCommit } from './joint-commit.ts'
 import { CommitAbandonedError } from './joint-commit.ts'
 
 /** Another process has taken over the payment: all further changes by this one are void. */

@@ -1,5 +1,5 @@
 import type { Database } from 'lmdb'
-import type { AnswerStore} from './answers.ts';
+import type { AnswerStore } from './answers.ts'
 import { writePieces, readPieces, STALE_MS } from './answers.ts'
 
 /** Largest answer stored as a value: one write of the next commit, where a file takes eight calls and two flushes. */

@@ -1,6 +1,6 @@
 /** Reads all of the store in the directory that is its argument, and sends what is wrong with it. */
 import { messageOf } from '../errors.ts'
-import { openDirectory } from './lmdb.ts'
+import { openDirectory } from './lmdb-store.ts'
 import { decodeRecord, FORMAT } from './record-codec.ts'
 
 const [directory = ''] = process.argv.slice(2)

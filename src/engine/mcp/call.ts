@@ -26,7 +26,7 @@ import {
   type PaidCall,
   type PaidCallDeps,
 } from '../purchase/purchase.ts'
-import { withMetrics, type RouteCounters } from '../usage/usage.ts'
+import { withMetrics, type RouteCounters } from '../usage/counts.ts'
 import { answered, failed, invalid, problem, refused, type AnswerLink, type ToolReply } from './result.ts'
 import type { ServedTool, ToolServer } from './tool-server.ts'
 

@@ -1,6 +1,6 @@
 import type { LeaseContext } from '../ledger/lease.ts'
 import { nextCheckAt } from '../ledger/payment-lifecycle.ts'
-import type { PaymentRecord } from '../protocol.ts'
+import type { PaymentRecord } from '../ledger/payment-record.ts'
 
 /** Records the delivery: from now on a copy needs more than the signature. */
 export function markReceived(desk: LeaseContext, entry: PaymentRecord): Promise<void> {

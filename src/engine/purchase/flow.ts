@@ -1,7 +1,7 @@
 import type { Refusal } from '../errors.ts'
 import type { Flow } from '../ledger/payment-record.ts'
 import { isStreaming } from './execution.ts'
-import { isThrottled } from './payer-suspension.ts'
+import { isThrottled } from './payer-throttle.ts'
 import type { VerifiedPurchase, PurchaseDeps, Verified } from './request.ts'
 
 /** Left of a payment's validity when its settlement begins. */
@@ -9,12 +9,6 @@ const SETTLING_MS = 6_000
 
 /** Less time than this is not worth beginning with. */
 const SHORTEST_WORK_MS = 3_000
-
-/** Two failed settlements this close together put a payer on upfront… */
-export const CLOSE_MS = 600_000
-
-/** …for this long after the second. */
-export const UPFRONT_MS = 3_600_000
 
 /**
  * Settles before the work if the catalog says so, the work would outlast the payment, the answer is a stream, or the

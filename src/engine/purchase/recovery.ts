@@ -7,7 +7,7 @@ import { SETTLEMENT_FAILED, type Protocol, type Settlement } from '../protocols/
 import { isRedeliverable } from './redelivery.ts'
 import type { Store } from './request.ts'
 import { finishWrite } from './settlement-flow.ts'
-import { noteFailure } from './payer-suspension.ts'
+import { noteFailure } from './payer-throttle.ts'
 
 export interface RecoveryDeps extends LeaseContext {
   /** The protocols that are offered now. */

@@ -1,6 +1,6 @@
 import type { Refusal } from '../errors.ts'
 import type { StoredAnswer } from '../ledger/payment-record.ts'
-import type { PaymentRecord, Receipt } from '../protocol.ts'
+import type { PaymentRecord, Receipt } from '../ledger/payment-record.ts'
 import type { StreamedAnswer } from './request.ts'
 
 /** The result of a purchase; its kind determines what was charged. */

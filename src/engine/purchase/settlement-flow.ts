@@ -7,7 +7,7 @@ import { isStreaming } from './execution.ts'
 import type { LeasedPurchase, OpenStream, PurchaseDeps, Store } from './request.ts'
 import type { PurchaseResult, Paid } from './result.ts'
 import { recordStream } from './stream.ts'
-import { isThrottled, noteFailure } from './payer-suspension.ts'
+import { isThrottled, noteFailure } from './payer-throttle.ts'
 import { tooLate, timeToWork } from './flow.ts'
 
 /** States in which money may have moved: a fault then leaves the outcome unknown. */

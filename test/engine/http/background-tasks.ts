@@ -1,5 +1,5 @@
 import t from 'tap'
-import { BackgroundTasks } from '../../../src/engine/http/reply.ts'
+import { BackgroundTasks } from '../../../src/engine/http/background-tasks.ts'
 
 t.test('closes the ledger after purchases whose buyers have hung up', async (t) => {
   const tasks = new BackgroundTasks()

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { colonTemplate } from '../../../src/engine/catalog/catalog.ts'
-import { IndexedRouter, canonicalPath } from '../../../src/engine/http/router.ts'
+import { IndexedRouter } from '../../../src/engine/http/indexed-router.ts'
+import { canonicalPath } from '../../../src/engine/http/request-target.ts'
 
 function routerOf(...paths: readonly string[]): IndexedRouter {
   const router = new IndexedRouter()

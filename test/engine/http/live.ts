@@ -8,7 +8,7 @@ import type { AllFigures } from '../../../src/engine/http/status.ts'
 import { findNetwork } from '../../../src/engine/networks.ts'
 import type { NetworkHealth } from '../../../src/engine/protocols/x402/networks.ts'
 import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
-import { UsageStore } from '../../../src/engine/usage/usage.ts'
+import { UsageStore } from '../../../src/engine/usage/usage-store.ts'
 import { compileRoutes } from '../../support/catalogs.ts'
 
 t.test('computes the status once a second, however many ask', async (t) => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { canonicalPath, splitTarget } from '../../../src/engine/http/router.ts'
+import { canonicalPath, splitTarget } from '../../../src/engine/http/request-target.ts'
 
 t.test('serves paths as they are published', async (t) => {
   for (const path of [

@@ -8,7 +8,7 @@ import {
   listen,
   type HttpServer,
   type ServerSettings,
-} from '../../../src/engine/http/app.ts'
+} from '../../../src/engine/http/server.ts'
 import { closeServer, handOver } from '../../../src/engine/http/shutdown.ts'
 import { dial, exchange, readAnswer } from '../../support/http.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { BuyerConnections } from '../../../src/engine/http/reply.ts'
+import { BuyerConnections } from '../../../src/engine/http/buyer-connections.ts'
 import { LEASE_MS, identifierName } from '../../../src/engine/ledger/payment-lifecycle.ts'
 import { type PurchaseResult } from '../../../src/engine/purchase/result.ts'
 import { markReceived, markUndelivered } from '../../../src/engine/purchase/delivery-marks.ts'

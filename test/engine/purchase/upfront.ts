@@ -2,7 +2,7 @@ import t from 'tap'
 import { Failure } from '../../../src/engine/errors.ts'
 import { markReceived } from '../../../src/engine/purchase/delivery-marks.ts'
 import type { HandlerCall } from '../../../src/engine/purchase/request.ts'
-import { isThrottled } from '../../../src/engine/purchase/payer-suspension.ts'
+import { isThrottled } from '../../../src/engine/purchase/payer-throttle.ts'
 import {
   AWAY,
   DEEP,

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { answersIn, NOTHING, quantile, RouteCounters } from '../../../src/engine/usage/usage.ts'
+import { NOTHING, RouteCounters } from '../../../src/engine/usage/counts.ts'
+import { answersIn, quantile } from '../../../src/engine/usage/latency.ts'
 
 function latencyOf(times: readonly number[]): readonly number[] {
   const counters = new RouteCounters()

@@ -7,7 +7,8 @@ import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
 import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
 import { openRedisLedger } from '../../../src/engine/ledger/redis.ts'
 import { KEYS } from '../../../src/engine/ledger/redis-scripts.ts'
-import { UsageStore, answersIn } from '../../../src/engine/usage/usage.ts'
+import { UsageStore } from '../../../src/engine/usage/usage-store.ts'
+import { answersIn } from '../../../src/engine/usage/latency.ts'
 import { redisAbsence, startRedis } from '../../support/redis.ts'
 
 const DAY = 86_400_000

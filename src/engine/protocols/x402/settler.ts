@@ -1,4 +1,4 @@
-import type { SettlementAttempt } from '../../protocol.ts'
+import type { SettlementAttempt } from '../../ledger/payment-record.ts'
 import type { Refusal, Journal, Settlement } from '../protocol.ts'
 import type { SettlementRequest } from './settlement-request.ts'
 import type { ExpectedTransfer } from './token.ts'

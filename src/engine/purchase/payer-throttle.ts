@@ -1,5 +1,9 @@
 import type { Ledger } from '../ledger/ledger.ts'
-import { UPFRONT_MS, CLOSE_MS } from './flow.ts'
+
+/** Two failed settlements this close together put a payer on upfront… */
+const CLOSE_MS = 600_000
+/** …for this long after the second. */
+const UPFRONT_MS = 3_600_000
 
 /** Records that a payer could not be charged after the work. */
 export async function noteFailure(ledger: Ledger, payer: string, id: string, now: number): Promise<void> {

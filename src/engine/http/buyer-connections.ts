@@ -1,0 +1,38 @@
+import type { ServerResponse } from 'node:http'
+import type { ConnectedBuyers } from '../purchase/request.ts'
+
+/** Aborted when the connection closes before the answer is sent. */
+export function disconnectSignal(response: ServerResponse): AbortSignal {
+  const gone = new AbortController()
+  if (response.closed) gone.abort()
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort()
+  })
+  return gone.signal
+}
+
+/** The connections of buyers to this process, by public id of the payment. */
+export class BuyerConnections implements ConnectedBuyers {
+  readonly #connections = new Map<string, Set<AbortSignal>>()
+
+  connect(payment: string, gone: AbortSignal): void {
+    const connections = this.#connections.get(payment)
+    if (connections === undefined) this.#connections.set(payment, new Set([gone]))
+    else connections.add(gone)
+  }
+
+  disconnect(payment: string, gone: AbortSignal): void {
+    const connections = this.#connections.get(payment)
+    connections?.delete(gone)
+    if (connections?.size === 0) this.#connections.delete(payment)
+  }
+
+  forget(payment: string): void {
+    this.#connections.delete(payment)
+  }
+
+  has(payment: string): boolean {
+    const connections = this.#connections.get(payment)
+    return connections !== undefined && Array.from(connections).some(({ aborted }) => !aborted)
+  }
+}

@@ -1,0 +1,33 @@
+import { type Context, type Next } from 'koa'
+
+/** Headers of both protocols that browser scripts may read. */
+const CORS = {
+  'Access-Control-Allow-Origin': '*',
+  'Access-Control-Expose-Headers':
+    'PAYMENT-REQUIRED, PAYMENT-RESPONSE, WWW-Authenticate, Payment-Receipt, Retry-After, Location, ETag, Link, Ratecard-Payment, Ratecard-Charged, Ratecard-Sandbox',
+}
+
+const PREFLIGHT = {
+  // mppx sends Accept-Payment, and @x402/fetch sends the last one as a request header, so browsers ask for them.
+  'Access-Control-Allow-Headers':
+    'PAYMENT-SIGNATURE, Authorization, Accept-Payment, Content-Type, Accept, Access-Control-Expose-Headers',
+  'Access-Control-Max-Age': '86400',
+}
+
+/** Allows every origin to read every answer. */
+export function cors(ctx: Context, next: Next): Promise<void> {
+  ctx.set(CORS)
+  return next()
+}
+
+/** Adds OPTIONS to the methods that the router allows, and answers it. */
+export async function allowOptions(ctx: Context, next: Next): Promise<void> {
+  await next()
+  const allowed: string | undefined = ctx.response.get('Allow')
+  if (allowed === undefined) return
+  const methods = [...allowed.split(', '), 'OPTIONS'].toSorted().join(', ')
+  ctx.set('Allow', methods)
+  if (ctx.method !== 'OPTIONS') return
+  ctx.set({ 'Access-Control-Allow-Methods': methods, ...PREFLIGHT })
+  ctx.status = 204
+}

@@ -1,0 +1,108 @@
+import type { Context } from 'koa'
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
+import type { LeaseContext } from '../ledger/lease.ts'
+import type { PaymentRecord } from '../ledger/payment-record.ts'
+import { markReceived, markUndelivered } from '../purchase/delivery-marks.ts'
+import type { ConnectedBuyers } from '../purchase/request.ts'
+import type { BackgroundTasks } from './background-tasks.ts'
+
+/** An answer counts as delivered this long after its last byte without a reset. */
+export const DELIVERED_MS = 2_000
+
+/**
+ * A proxy accepts the answer whether or not the buyer does, and shares its connections between buyers. Until this
+ * long after the last byte, an equal purchase by the same buyer is treated as a retry after a lost answer.
+ */
+const DELIVERED_BY_PROXY_MS = 30_000
+
+export interface DeliverySettings {
+  readonly desk: LeaseContext
+  readonly tasks: BackgroundTasks
+  readonly buyers: ConnectedBuyers
+  /** Whether buyers are connected to a proxy, and not to this process. */
+  readonly trustProxy: boolean
+  readonly report: (fault: unknown) => void
+}
+
+/** Tracks the delivery of paid answers. */
+export class Deliveries {
+  readonly #settings: DeliverySettings
+  /** Answers whose delivery is unconfirmed. One response may contain several: older MCP revisions have batches. */
+  readonly #onTheirWay = new WeakMap<Socket | ServerResponse, Set<PaymentRecord>>()
+
+  /** Answers that a further request on their connection has confirmed. */
+  readonly #received = new WeakSet<PaymentRecord>()
+  /** Streams that are still being recorded. */
+  readonly #recorded = new WeakMap<PaymentRecord, Promise<void>>()
+
+  constructor(settings: DeliverySettings) {
+    this.#settings = settings
+  }
+
+  /** Must be called before the answer is written. Until `recorded` resolves, the record belongs to the purchase. */
+  watch({ req: { socket }, res }: Context, entry: PaymentRecord, recorded?: Promise<void>): void {
+    if (recorded !== undefined) this.#recorded.set(entry, this.#settings.tasks.add(recorded))
+    if (!this.#onTheirWay.has(socket)) socket.once('close', () => this.#lost(socket))
+    if (!this.#onTheirWay.has(res)) {
+      res.once('finish', () => this.#finished(socket, res))
+      res.once('close', () => {
+        if (!res.writableFinished) this.#lost(res)
+      })
+    }
+    for (const way of [socket, res]) this.#onTheirWay.set(way, this.#on(way).add(entry))
+    if (socket.destroyed) this.#lost(socket)
+  }
+
+  /** Confirms earlier answers on a connection with a further request: clients do not send requests ahead. */
+  confirm(socket: Socket): Promise<unknown> | undefined {
+    if (this.#settings.trustProxy || !this.#onTheirWay.has(socket)) return undefined
+    const entries = this.#take(socket)
+    for (const entry of entries) this.#received.add(entry)
+    return Promise.all(entries.map((entry) => this.#mark(markReceived, entry)))
+  }
+
+  #finished(socket: Socket, response: ServerResponse): void {
+    const { tasks, trustProxy } = this.#settings
+    if (!trustProxy) {
+      // A connection that was closed normally after the last byte has delivered the answer: `curl` does that.
+      tasks.later(DELIVERED_MS, async () => {
+        // A process that was busy or suspended meanwhile runs its timers before it reads what its connections have brought.
+        await setImmediate()
+        if (socket.errored !== null) return
+        const entries = this.#take(response).filter((entry) => !this.#received.has(entry))
+        await Promise.all(entries.map((entry) => this.#mark(markReceived, entry)))
+      })
+      return
+    }
+    for (const entry of this.#take(response)) {
+      this.#on(socket).delete(entry)
+      void this.#mark(markUndelivered, entry)
+      tasks.later(DELIVERED_BY_PROXY_MS, () => this.#mark(markReceived, entry))
+    }
+  }
+
+  /** Even a connection that was closed normally may not have delivered the answer: no request waits for it any more. */
+  #lost(way: Socket | ServerResponse): void {
+    for (const entry of this.#take(way)) void this.#mark(markUndelivered, entry)
+  }
+
+  #on(way: Socket | ServerResponse): Set<PaymentRecord> {
+    return this.#onTheirWay.get(way) ?? new Set()
+  }
+
+  #take(way: Socket | ServerResponse): readonly PaymentRecord[] {
+    const entries = Array.from(this.#on(way))
+    this.#on(way).clear()
+    return entries
+  }
+
+  #mark(how: typeof markReceived, entry: PaymentRecord): Promise<void> {
+    const { desk, tasks, buyers, report } = this.#settings
+    buyers.forget(entry.id)
+    const recorded = this.#recorded.get(entry)
+    const marked = recorded === undefined ? how(desk, entry) : recorded.then(() => how(desk, entry))
+    return tasks.add(marked.catch(report))
+  }
+}

@@ -1,0 +1,48 @@
+import type { Ledger, Change } from '../ledger/ledger.ts'
+import type { PaymentRecord, State } from '../ledger/payment-record.ts'
+import type { RouteCounters } from './counts.ts'
+import { soldName } from './counts.ts'
+
+/** Called for a change of a record once it is made; must be quick and must not throw. */
+export type OnPaymentChange = (previous: PaymentRecord, next: PaymentRecord) => void
+
+/**
+ * The same ledger, which counts what becomes of the payments of an operation. Every change is made by one process and
+ * once, by a request, a copy of it, or recovery after a crash. So is every count.
+ */
+export function meterLedger(
+  ledger: Ledger,
+  usage: { of(name: string): RouteCounters },
+  settle?: OnPaymentChange,
+): Ledger {
+  const commit = async (changes: readonly Change[]): Promise<boolean> => {
+    const committed = await ledger.commit(changes)
+    if (committed) for (const change of changes) count(change)
+    return committed
+  }
+  const count = ({ previous, next }: Change): void => {
+    const counters = usage.of(soldName(previous.operation))
+    if (next !== undefined) {
+      countChange(counters, previous, next)
+      settle?.(previous, next)
+    } else if (previous.receipt === undefined && !FREE.has(previous.state)) counters.count('uncharged')
+  }
+  return {
+    ...ledger,
+    commit,
+    replace: (previous, next) => commit([{ previous, next }]),
+    remove: (entry) => commit([{ previous: entry, next: undefined }]),
+  }
+}
+
+/** What was only reserved was refused after all; what is voided was counted when it was. */
+const FREE: ReadonlySet<State> = new Set<State>(['reserved', 'voided'])
+
+function countChange(counters: RouteCounters, previous: PaymentRecord, next: PaymentRecord): void {
+  const isUndone = previous.undone !== undefined || next.undone !== undefined
+  if (previous.receipt === undefined && next.receipt !== undefined && !isUndone) counters.count('settled')
+  if (previous.state === next.state || isUndone) return
+  if (previous.state === 'reserved') counters.count('verified')
+  if (next.state === 'sent') counters.count('sent')
+  if (next.state === 'voided') counters.count('uncharged')
+}
