@@ -1,7 +1,7 @@
 /** Writes docs/catalog.md and docs/errors.md from the catalog's schema and the table of errors: `npm run generate`. */
 import { writeFileSync } from 'node:fs'
 import { catalogSchema } from '../src/engine/catalog/schema.ts'
-import { ERRORS } from '../src/engine/errors.ts'
+import { ERRORS } from '../src/engine/base/errors.ts'
 
 /** The keywords of JSON Schema that the catalog uses. */
 interface Schema {
@@ -130,7 +130,7 @@ writeFileSync(new URL('catalog.md', import.meta.url), CATALOG + sections.map(tab
 
 const ERRORS_PAGE = `# Errors
 
-<!-- Generated from src/engine/errors.ts by \`npm run generate\`. Do not edit. -->
+<!-- Generated from src/engine/base/errors.ts by \`npm run generate\`. Do not edit. -->
 
 Every error is a problem document (RFC 9457) with a stable \`code\`. \`charged\` says whether money moved for this request: \`no\`, \`yes\` or \`unknown\`. When it is \`unknown\`, do not sign a new payment: send the same one again, or read the address in the \`Location\` header. \`retryable\` says whether the same request may succeed later without a change.
 

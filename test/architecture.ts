@@ -5,47 +5,59 @@ import t from 'tap'
 
 const SRC = fileURLToPath(new URL('../src', import.meta.url))
 
-/** What the composition puts together. */
+/** What the application puts together. */
 const ENGINE = [
-  'leaves',
+  'engine/base',
   'engine/catalog',
   'engine/ledger',
   'engine/cache',
   'engine/documents',
   'engine/chains',
   'engine/protocols',
+  'engine/reconcile',
+  'engine/refunds',
   'engine/purchase',
   'engine/usage',
   'engine/http',
 ]
 
 /**
- * Who may import whom, types included: this table is the drawing in CONTRIBUTING.md. `leaves` are the files right in
- * src/engine; `composition` puts the engine together; `public` is what the package exports.
+ * Who may import whom, types included: this table is the drawing in CONTRIBUTING.md. `handler` is what a service
+ * implements, `public` what the package exports.
  */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   main: ['cli', 'command-line', 'env'],
   env: [],
-  'command-line': ['env', 'leaves'],
+  'command-line': ['env', 'handler', 'engine/base'],
   // A package of its own: what it imports is bundled with it.
-  buyer: ['command-line', 'env', 'leaves'],
-  cli: ['composition', 'buyer', 'command-line', 'env', 'sandbox', 'engine/mcp', ...ENGINE],
+  buyer: ['command-line', 'env', 'handler', 'engine/base'],
+  cli: ['engine/app', 'handler', 'buyer', 'command-line', 'env', 'sandbox', 'engine/mcp', ...ENGINE],
   // `ratecard/testing` pays as `ratecard pay` does.
-  testing: ['buyer', 'public', 'composition', 'sandbox', ...ENGINE],
+  testing: ['buyer', 'public', 'engine/app', 'sandbox', 'handler', ...ENGINE],
   // It is a package of its own, and imports the framework by its name.
   service: [],
-  sandbox: ENGINE,
-  public: ['composition', ...ENGINE],
-  composition: ENGINE,
-  leaves: [],
-  'engine/catalog': ['leaves'],
-  'engine/ledger': ['leaves'],
-  'engine/cache': ['engine/catalog', 'leaves'],
-  'engine/documents': ['engine/catalog', 'leaves'],
-  'engine/chains': ['engine/ledger', 'leaves'],
-  'engine/protocols': ['engine/chains', 'engine/catalog', 'engine/ledger', 'leaves'],
-  'engine/usage': ['engine/ledger', 'leaves'],
-  'engine/purchase': ['engine/protocols', 'engine/ledger', 'engine/cache', 'engine/catalog', 'leaves'],
+  sandbox: ['handler', ...ENGINE],
+  public: ['engine/app', 'handler', ...ENGINE],
+  handler: ['engine/base'],
+  'engine/app': ['handler', ...ENGINE],
+  'engine/base': [],
+  'engine/catalog': ['handler', 'engine/base'],
+  'engine/ledger': ['engine/base'],
+  'engine/cache': ['engine/catalog', 'engine/base'],
+  'engine/documents': ['engine/catalog', 'handler', 'engine/base'],
+  'engine/chains': ['engine/ledger', 'engine/base'],
+  'engine/protocols': ['engine/chains', 'engine/catalog', 'engine/ledger', 'engine/base'],
+  'engine/reconcile': ['engine/protocols', 'engine/refunds', 'engine/chains', 'engine/ledger', 'engine/base'],
+  'engine/refunds': ['engine/protocols', 'engine/chains', 'engine/ledger', 'engine/base'],
+  'engine/usage': ['engine/ledger', 'engine/base'],
+  'engine/purchase': [
+    'engine/protocols',
+    'engine/ledger',
+    'engine/cache',
+    'engine/catalog',
+    'handler',
+    'engine/base',
+  ],
   'engine/mcp': [
     'engine/purchase',
     'engine/protocols',
@@ -53,7 +65,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'engine/documents',
     'engine/catalog',
     'engine/usage',
-    'leaves',
+    'handler',
+    'engine/base',
   ],
   'engine/http': [
     'engine/mcp',
@@ -65,7 +78,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'engine/cache',
     'engine/documents',
     'engine/catalog',
-    'leaves',
+    'handler',
+    'engine/base',
   ],
 }
 
@@ -76,7 +90,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   '@modelcontextprotocol/server': ['engine/mcp', 'buyer'],
   handlebars: ['engine/documents'],
   ioredis: ['engine/ledger', 'engine/cache'],
-  koa: ['engine/http', 'composition'],
+  koa: ['engine/http', 'engine/app'],
   lmdb: ['engine/ledger'],
   'lru-cache': ['engine/cache'],
   'prom-client': ['cli'],
@@ -84,7 +98,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   mppx: ['engine/protocols', 'buyer'],
   pg: ['service'],
   'tiny-secp256k1': ['engine/chains', 'engine/protocols'],
-  viem: ['engine/chains', 'engine/protocols', 'sandbox', 'buyer'],
+  viem: ['engine/chains', 'engine/protocols', 'engine/refunds', 'sandbox', 'buyer'],
   yaml: ['engine/catalog', 'service', 'cli'],
 }
 
@@ -117,14 +131,8 @@ function importsOf(file: string): Import[] {
 
 function layerOf(file: string): string {
   if (/^engine\/(?:index|protocol)\.ts$/.test(file)) return 'public'
+  if (/^engine\/(?:handler|service-definition)\.ts$/.test(file)) return 'handler'
   if (file === 'engine/testing.ts') return 'testing'
-  if (
-    /^engine\/(?:ratecard|options|compose|payment-config|reload|catalog-thread|catalog-worker)\.ts$/.test(
-      file,
-    )
-  )
-    return 'composition'
-  if (/^engine\/[^/]+\.ts$/.test(file)) return 'leaves'
   const [first = '', second = ''] = file.split('/')
   if (first === 'engine') return `engine/${second}`
   return first.replace(/\.ts$/, '')

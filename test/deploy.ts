@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { parse } from 'yaml'
-import { NETWORKS } from '../src/engine/networks.ts'
+import { NETWORKS } from '../src/engine/base/networks.ts'
 import { readEnv } from '../src/env.ts'
 import { service } from '../src/service/index.ts'
 import { shippedCatalog } from './support/shipped-catalog.ts'

@@ -1,5 +1,5 @@
 import { UsageError } from '../command-line/usage-error.ts'
-import { type Micros, parsePrice } from '../engine/money.ts'
+import { type Micros, parsePrice } from '../engine/base/money.ts'
 import type { Flags } from '../engine/service-definition.ts'
 import { PROTOCOLS } from './protocols/all.ts'
 import type { PayingProtocol } from './protocols/paying-protocol.ts'

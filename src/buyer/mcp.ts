@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { clean } from '../command-line/printable.ts'
 import { UsageError } from '../command-line/usage-error.ts'
-import { formatShort } from '../engine/money.ts'
+import { formatShort } from '../engine/base/money.ts'
 import type { BuyerCall } from './buyer-command.ts'
 import type { BuyerRuntime } from './buyer-runtime.ts'
 import { amountOf, protocolsOf } from './flags.ts'

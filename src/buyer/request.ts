@@ -1,4 +1,4 @@
-import type { Json } from '../engine/json.ts'
+import type { Json } from '../engine/base/json.ts'
 import { parseNumbersAsWritten } from './pay/numbers-as-written.ts'
 import type { Reply } from './protocols/paying-protocol.ts'
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isJsonObject, type JsonObject, parseJson } from '../engine/json.ts'
+import { isJsonObject, type JsonObject, parseJson } from '../engine/base/json.ts'
 
 type Key = `0x${string}`
 

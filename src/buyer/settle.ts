@@ -1,5 +1,5 @@
-import { type Charged } from '../engine/errors.ts'
-import { isJsonObject } from '../engine/json.ts'
+import { type Charged } from '../engine/base/errors.ts'
+import { isJsonObject } from '../engine/base/json.ts'
 import type { BuyerRuntime } from './buyer-runtime.ts'
 import { metaOf, type ProtocolName, type Reply } from './protocols/paying-protocol.ts'
 import { PROTOCOLS } from './protocols/all.ts'

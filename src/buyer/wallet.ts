@@ -1,5 +1,5 @@
 import { privateKeyToAccount } from 'viem/accounts'
-import { isLoopback } from '../engine/origin.ts'
+import { isLoopback } from '../engine/base/loopback.ts'
 import type { BuyerEnv } from '../env/buyer-env.ts'
 import type { BuyerRuntime } from './buyer-runtime.ts'
 import type { Offer, ProtocolName, Signing } from './protocols/paying-protocol.ts'

@@ -1,4 +1,4 @@
-import { loadServed } from '../engine/catalog-thread.ts'
+import { loadServed } from '../engine/app/catalog-thread.ts'
 import { CatalogError, formatIssue, type Issue } from '../engine/catalog/issue.ts'
 import type { Call } from './command.ts'
 import { handlersFor } from './load.ts'

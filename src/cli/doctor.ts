@@ -2,7 +2,7 @@ import type { Call } from './command.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 import { examineListing } from './doctor/listing.ts'
 import { examineProduction } from './doctor/production.ts'
-import { examineService, originOf } from './doctor/service.ts'
+import { examineService, originOf } from './doctor/running-service.ts'
 import { trySources } from './doctor/sources.ts'
 
 export async function doctor(call: Call): Promise<number> {

@@ -1,4 +1,4 @@
-import { isJsonObject, parseJson, type Json, type JsonObject } from '../engine/json.ts'
+import { isJsonObject, parseJson, type Json, type JsonObject } from '../engine/base/json.ts'
 
 /** Undefined if it is not a JSON object. */
 export function readObject(text: string): JsonObject | undefined {

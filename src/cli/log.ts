@@ -1,7 +1,7 @@
-import type { Access, Observe } from '../engine/access.ts'
-import { ERRORS, Failure, LedgerError } from '../engine/errors.ts'
-import { asciiJson } from '../engine/json.ts'
-import { formatShort } from '../engine/money.ts'
+import type { AccessRecord, Observe } from '../engine/base/access-record.ts'
+import { ERRORS, Failure, LedgerError } from '../engine/base/errors.ts'
+import { asciiJson } from '../engine/base/json.ts'
+import { formatShort } from '../engine/base/money.ts'
 import type { Env } from '../env.ts'
 import type { Terminal } from './command.ts'
 
@@ -49,7 +49,7 @@ export async function openLog(
   // A line of pino's own costs a tenth of an unpaid answer: what repeats is written out once, and there are no more kinds
   // of lines than the catalog allows.
   const kinds = new Map<string, Kind[]>()
-  const observe = (access: Access): void => {
+  const observe = (access: AccessRecord): void => {
     const { place, ms, payment, detail } = access
     let known = kinds.get(place)
     if (known === undefined) kinds.set(place, (known = []))
@@ -68,12 +68,12 @@ export async function openLog(
 
 /** Lines of one place that differ in their end only. */
 interface Kind {
-  readonly like: Access
+  readonly like: AccessRecord
   /** Undefined: they are below the level. */
   readonly begin: Buffer | undefined
 }
 
-function isLike(one: Access, other: Access): boolean {
+function isLike(one: AccessRecord, other: AccessRecord): boolean {
   return (
     one.outcome === other.outcome &&
     one.method === other.method &&
@@ -141,13 +141,13 @@ function isoTime(): () => string {
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const
 
 /** Bugs are errors; failing sources and unacceptable payments are warnings. */
-function levelOf({ status, outcome }: Access): 'info' | 'warn' | 'error' {
+function levelOf({ status, outcome }: AccessRecord): 'info' | 'warn' | 'error' {
   if (outcome === 'internal') return 'error'
   return status >= 500 ? 'warn' : 'info'
 }
 
 /** All of a line but its end. */
-function repeated(access: Access): Buffer {
+function repeated(access: AccessRecord): Buffer {
   const { place, method, status, outcome, price, cached } = access
   const fields = {
     level: levelOf(access),
@@ -161,7 +161,17 @@ function repeated(access: Access): Buffer {
   return Buffer.from(JSON.stringify(fields).slice(0, -1))
 }
 
-function shortLine({ place, method, status, outcome, detail, price, cached, ms, payment }: Access): string {
+function shortLine({
+  place,
+  method,
+  status,
+  outcome,
+  detail,
+  price,
+  cached,
+  ms,
+  payment,
+}: AccessRecord): string {
   const words = [
     String(status),
     method,

@@ -1,14 +1,14 @@
 import { stat } from 'node:fs/promises'
 import type { Counter } from 'prom-client'
-import type { Access } from '../engine/access.ts'
-import { LedgerLostError } from '../engine/errors.ts'
+import type { AccessRecord } from '../engine/base/access-record.ts'
+import { LedgerLostError } from '../engine/base/errors.ts'
 import type { AllFigures } from '../engine/http/status.ts'
 import { findRefundsDue } from '../engine/ledger/clean-up.ts'
 import type { Ledger } from '../engine/ledger/ledger.ts'
 import type { PaymentRecord } from '../engine/ledger/payment-record.ts'
-import { findAsset } from '../engine/networks.ts'
+import { findAsset } from '../engine/base/networks.ts'
 import type { X402Networks } from '../engine/protocols/x402/networks.ts'
-import type { RpcTransport } from '../engine/runtime.ts'
+import type { RpcTransport } from '../engine/base/runtime.ts'
 
 export interface MetricsSettings {
   readonly ledger: Ledger
@@ -26,7 +26,7 @@ export interface MetricsSettings {
 
 /** What is counted in this process, in the text format of Prometheus; sum over processes when several are scraped. */
 export interface Metrics {
-  readonly observe: (access: Access) => void
+  readonly observe: (access: AccessRecord) => void
   /** A payment has changed, by the doing of this process. */
   readonly settle: (previous: PaymentRecord, next: PaymentRecord) => void
   /** Counts calls of nodes, and failed or unreadable answers. */

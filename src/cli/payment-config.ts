@@ -1,6 +1,6 @@
 import type { Catalog, OutsideSource } from '../engine/catalog/catalog.ts'
-import type { PaymentConfig } from '../engine/compose.ts'
-import { isLoopback } from '../engine/origin.ts'
+import type { PaymentConfig } from '../engine/app/compose.ts'
+import { isLoopback } from '../engine/base/loopback.ts'
 import type { SettingNames } from '../engine/protocols/protocol.ts'
 import { addressOfKey } from '../engine/protocols/x402/signature.ts'
 import type { StandIns } from '../engine/service-definition.ts'

@@ -1,5 +1,5 @@
 import { stringify } from 'yaml'
-import type { Json, JsonObject } from '../engine/json.ts'
+import type { Json, JsonObject } from '../engine/base/json.ts'
 
 type DeclaredEntry = readonly [name: string, declared: JsonObject, comment?: string]
 

@@ -1,6 +1,6 @@
 import type { Parameter, Route } from '../engine/catalog/catalog.ts'
 import { spellPrice } from '../engine/catalog/price-text.ts'
-import { formatDuration } from '../engine/duration.ts'
+import { formatDuration } from '../engine/base/duration.ts'
 import type { Revision } from '../engine/http/revision.ts'
 import { columns } from './terminal-text.ts'
 import type { Call } from './command.ts'

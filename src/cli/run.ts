@@ -2,7 +2,7 @@ import { findCommand, noCommand, reportError, runParsed } from '../command-line/
 import type { ServiceDefinition } from '../engine/service-definition.ts'
 import type { Env } from '../env.ts'
 import type { Command, Terminal } from './command.ts'
-import { commandsOf } from './service.ts'
+import { commandsOf } from './load-service.ts'
 
 const PROGRAM = {
   name: 'ratecard',

@@ -1,5 +1,5 @@
 import { fillPath, variablesOf, type Catalog, type Route } from '../engine/catalog/catalog.ts'
-import type { AllNetworks } from '../engine/compose.ts'
+import type { AllNetworks } from '../engine/app/compose.ts'
 import type { Service } from '../engine/http/service.ts'
 import type { Call } from './command.ts'
 import { areSet } from './terminal-text.ts'

@@ -1,4 +1,4 @@
-import { systemRuntime } from '../engine/runtime.ts'
+import { systemRuntime } from '../engine/base/runtime.ts'
 import { UsageStore } from '../engine/usage/usage-store.ts'
 import { figureRows, type FigureRow } from '../engine/usage/figures.ts'
 import { columns } from './terminal-text.ts'

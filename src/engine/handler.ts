@@ -1,7 +1,7 @@
-import { canonicalJson, digestJson, isJsonObject, type Json, type JsonObject } from './json.ts'
+import { canonicalJson, digestJson, isJsonObject, type Json, type JsonObject } from './base/json.ts'
 
-export { isAddress } from './address.ts'
-export { Failure, InvalidParameter, type ErrorCode, type FailureOptions } from './errors.ts'
+export { isAddress } from './base/address.ts'
+export { Failure, InvalidParameter, type ErrorCode, type FailureOptions } from './base/errors.ts'
 export { canonicalJson, digestJson, isJsonObject }
 
 /** The origin of an answer's data, as the buyer sees it. */

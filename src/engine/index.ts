@@ -2,13 +2,13 @@
  * The package `ratecard`: serve a catalog from a program of your own. Handlers are written against `ratecard/handler`,
  * tests against `ratecard/testing`, payment protocols against `ratecard/protocol`.
  */
-export type { Access, Observe } from './access.ts'
+export type { AccessRecord, Observe } from './base/access-record.ts'
 export { CatalogError, type Issue, type Position } from './catalog/issue.ts'
-export type { CatalogPlace } from './catalog-thread.ts'
-export type { Reload } from './reload.ts'
-export { Failure, InvalidParameter, type ErrorCode, type FailureOptions } from './errors.ts'
+export type { CatalogPlace } from './app/catalog-thread.ts'
+export type { Reload } from './app/catalog-reload.ts'
+export { Failure, InvalidParameter, type ErrorCode, type FailureOptions } from './base/errors.ts'
 export type { HandlerMap } from './handler.ts'
-export { LedgerError } from './errors.ts'
+export { LedgerError } from './base/errors.ts'
 export {
   OptionError,
   type FacilitatorOptions,
@@ -19,8 +19,8 @@ export {
   type RuntimeOptions,
   type Secrets,
   type X402Options,
-} from './options.ts'
-export { createRatecard, type Ratecard } from './ratecard.ts'
+} from './app/options.ts'
+export { createRatecard, type Ratecard } from './app/ratecard.ts'
 export {
   defineService,
   type CommandLine,

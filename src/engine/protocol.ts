@@ -3,10 +3,10 @@
  * release until this repository contains three protocols.
  */
 export type { Endpoint, Operation, Parameter, Route, Tool, ToolEndpoint } from './catalog/catalog.ts'
-export type { ErrorCode } from './errors.ts'
-export type { Json, JsonObject } from './json.ts'
+export type { ErrorCode } from './base/errors.ts'
+export type { Json, JsonObject } from './base/json.ts'
 export type { PaymentRecord, Receipt, SettlementAttempt, State } from './ledger/payment-record.ts'
-export type { Micros } from './money.ts'
+export type { Micros } from './base/money.ts'
 export type {
   Capabilities,
   Challenge,

@@ -1,5 +1,5 @@
 import type { HandlerMap } from './handler.ts'
-import type { JsonObject } from './json.ts'
+import type { JsonObject } from './base/json.ts'
 
 /**
  * A service behind a catalog: its handlers, and what else it brings. `Settings` is what `env` returns.

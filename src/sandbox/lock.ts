@@ -1,4 +1,4 @@
-import { type Release, tryLock } from '../engine/file-lock.ts'
+import { type Release, tryLock } from '../engine/base/file-lock.ts'
 
 /** Claims a directory for this process by a file that names the process; throws when a living process holds it. */
 export function lock(file: string): Release {

@@ -1,6 +1,6 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import type { Address, Hex } from 'viem'
-import { isAddress } from '../engine/address.ts'
+import { isAddress } from '../engine/base/address.ts'
 import type { NodeRecord } from './connection.ts'
 import type { EvmChainRecord } from './evm/chain.ts'
 import type { TempoChainRecord } from './tempo/chain.ts'

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { recoverTypedDataAddress } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { findNetwork } from '../../dist/engine/networks.js'
+import { findNetwork } from '../../dist/engine/base/networks.js'
 import {
   authorizationDigest,
   recoverSigner,

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createErrorReporter } from '../../src/cli/log.ts'
-import { LedgerError } from '../../src/engine/errors.ts'
+import { LedgerError } from '../../src/engine/base/errors.ts'
 import { readEnv } from '../../src/env.ts'
 
 t.test('reports an unreachable store once', async (t) => {

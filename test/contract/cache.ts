@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { Cache, type CacheStore, type Fetched, type Served } from '../../src/engine/cache/cache.ts'
-import { Failure, InvalidParameter } from '../../src/engine/errors.ts'
-import { isJsonObject, type JsonObject } from '../../src/engine/json.ts'
+import { Failure, InvalidParameter } from '../../src/engine/base/errors.ts'
+import { isJsonObject, type JsonObject } from '../../src/engine/base/json.ts'
 
 const NOW = 1_800_000_000_000
 const POLICY = { ttl: 60_000, staleIfError: 600_000 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { hasSoundChecksum, isAddress, sameAddress, toChecksum } from '../../src/engine/address.ts'
+import { hasSoundChecksum, isAddress, sameAddress, toChecksum } from '../../src/engine/base/address.ts'
 
 /** The examples of EIP-55. */
 const MIXED = [

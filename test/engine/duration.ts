@@ -1,5 +1,5 @@
 import t from 'tap'
-import { formatDuration, parseDuration } from '../../src/engine/duration.ts'
+import { formatDuration, parseDuration } from '../../src/engine/base/duration.ts'
 import { fc } from '../support/fast-check.ts'
 
 t.test('reads a duration as the catalog states it', async (t) => {

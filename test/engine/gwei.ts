@@ -1,5 +1,5 @@
 import t from 'tap'
-import { parseGwei } from '../../src/engine/money.ts'
+import { parseGwei } from '../../src/engine/base/money.ts'
 
 t.test('reads a price of gas to the wei', async (t) => {
   const read: Readonly<Record<string, bigint>> = {

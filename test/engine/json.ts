@@ -8,7 +8,7 @@ import {
   measureJson,
   parseStrictJson,
   type Json,
-} from '../../src/engine/json.ts'
+} from '../../src/engine/base/json.ts'
 import { fc } from '../support/fast-check.ts'
 
 const json = fc.jsonValue().map((value): Json => JSON.parse(JSON.stringify(value)) as Json)

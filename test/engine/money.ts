@@ -1,5 +1,5 @@
 import t from 'tap'
-import { formatPrice, formatShort, parsePrice, toMicros } from '../../src/engine/money.ts'
+import { formatPrice, formatShort, parsePrice, toMicros } from '../../src/engine/base/money.ts'
 import { toAtomic } from '../../src/engine/protocols/x402/requirements.ts'
 import { fc } from '../support/fast-check.ts'
 

@@ -8,7 +8,7 @@ import {
 } from '@x402/extensions/bazaar'
 import { decodePaymentRequiredHeader } from '@x402/core/http'
 import t from 'tap'
-import type { Json } from '../../src/engine/json.ts'
+import type { Json } from '../../src/engine/base/json.ts'
 import { at, items, members } from '../support/documents.ts'
 import {
   BASE_URL,

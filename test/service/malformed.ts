@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import type { JsonObject } from '../../src/engine/json.ts'
+import type { JsonObject } from '../../src/engine/base/json.ts'
 import { schemaDifferences } from './support/answer-shape.ts'
 import { fc } from '../support/fast-check.ts'
 import {

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../src/engine/json.ts'
+import { isJsonObject, type JsonObject } from '../../src/engine/base/json.ts'
 import { addressOf, nonceOf, stockFetch, type Hex } from './payment.ts'
 import type { Secrets } from './secrets.ts'
 

@@ -2,7 +2,7 @@ import type { Test } from 'tap'
 import { join } from 'node:path'
 import type { Catalog, Route } from '../../src/engine/catalog/catalog.ts'
 import { compileText } from '../../src/engine/catalog/load.ts'
-import type { Micros } from '../../src/engine/money.ts'
+import type { Micros } from '../../src/engine/base/money.ts'
 import { documentNames } from '../../src/engine/documents/all.ts'
 
 /** A catalog file with its handlers in a folder of its own, for the built program. */

@@ -4,7 +4,7 @@ import { compileText } from '../../src/engine/catalog/load.ts'
 import { documentNames, documents } from '../../src/engine/documents/all.ts'
 import type { Facts } from '../../src/engine/documents/registry.ts'
 import { exampleAmount } from '../../src/engine/protocols/protocol.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../src/engine/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../src/engine/base/json.ts'
 
 /** A harbour that sells tides: every kind of route once. */
 export const HARBOUR = readFileSync(new URL('../engine/documents/catalog.yaml', import.meta.url), 'utf8')

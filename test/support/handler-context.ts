@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { Cache, createMemoryCache } from '../../src/engine/cache/cache.ts'
-import { Failure } from '../../src/engine/errors.ts'
+import { Failure } from '../../src/engine/base/errors.ts'
 import type { Answer, Context, EnvelopedAnswer } from '../../src/engine/handler.ts'
 
 /** A context in which nothing depends on the moment of the test. */

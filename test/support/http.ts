@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { type Socket, connect } from 'node:net'
-import { isJsonObject, type JsonObject } from '../../src/engine/json.ts'
+import { isJsonObject, type JsonObject } from '../../src/engine/base/json.ts'
 
 /** Lets a server of the test listen on a free port of this machine. */
 export async function listening(server: Server): Promise<{

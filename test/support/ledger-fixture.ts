@@ -10,7 +10,7 @@ import type {
   StoredAnswer,
 } from '../../src/engine/ledger/payment-record.ts'
 import { openLmdbLedger } from '../../src/engine/ledger/lmdb.ts'
-import { isJsonObject, type JsonObject } from '../../src/engine/json.ts'
+import { isJsonObject, type JsonObject } from '../../src/engine/base/json.ts'
 import { addressOf, randomKey } from './payment.ts'
 import { makePurchase } from './payment-records.ts'
 import { randomHex } from './random.ts'

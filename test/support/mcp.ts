@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../src/engine/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../src/engine/base/json.ts'
 
 /** The newest revision, or one of those before it. */
 export type Revision = '2026-07-28' | '2025-06-18'

@@ -1,7 +1,7 @@
 import { ExactEvmScheme } from '@x402/evm/exact/client'
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch'
 import { privateKeyToAccount } from 'viem/accounts'
-import { isJsonObject, type Json, type JsonObject } from '../../src/engine/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../src/engine/base/json.ts'
 import { randomHex } from './random.ts'
 
 export type Hex = `0x${string}`

@@ -1,4 +1,4 @@
-import { isJsonObject } from '../../src/engine/json.ts'
+import { isJsonObject } from '../../src/engine/base/json.ts'
 
 /** Part of every answer of the test handlers, which only the buyer may see. */
 const STORED_VALUE = /stored-value-\d+/

@@ -1,7 +1,7 @@
 import type { Catalog, Route } from '../../src/engine/catalog/catalog.ts'
 import { loadCatalog } from '../../src/engine/catalog/load.ts'
 import { documentNames } from '../../src/engine/documents/all.ts'
-import { findNetwork, type Network } from '../../src/engine/networks.ts'
+import { findNetwork, type Network } from '../../src/engine/base/networks.ts'
 import type { Protocol } from '../../src/engine/protocols/protocol.ts'
 import { createX402 } from '../../src/engine/protocols/x402/x402.ts'
 import { fileURLToPath } from 'node:url'

@@ -11,8 +11,8 @@ import {
   type StandardSchemaV1,
 } from '@modelcontextprotocol/server'
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio'
-import { isJsonObject, type JsonObject } from '../../engine/json.ts'
-import { formatShort } from '../../engine/money.ts'
+import { isJsonObject, type JsonObject } from '../../engine/base/json.ts'
+import { formatShort } from '../../engine/base/money.ts'
 import { listTools, type RemoteTool } from './remote-tools.ts'
 import { buyCall, type Buyer, type Consent } from './tool-purchase.ts'
 

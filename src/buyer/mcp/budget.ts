@@ -1,8 +1,8 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { type Release, tryLock } from '../../engine/file-lock.ts'
-import { digestJson, isJsonObject, type JsonObject } from '../../engine/json.ts'
-import { type Micros, toMicros } from '../../engine/money.ts'
+import { type Release, tryLock } from '../../engine/base/file-lock.ts'
+import { digestJson, isJsonObject, type JsonObject } from '../../engine/base/json.ts'
+import { type Micros, toMicros } from '../../engine/base/money.ts'
 import type { BuyerRuntime } from '../buyer-runtime.ts'
 import type { ProtocolName } from '../protocols/paying-protocol.ts'
 

@@ -1,5 +1,5 @@
-import { isJsonObject, type Json, type JsonObject } from '../../engine/json.ts'
-import { isLoopback } from '../../engine/origin.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../engine/base/json.ts'
+import { isLoopback } from '../../engine/base/loopback.ts'
 import { type Answer, request } from '../request.ts'
 
 /** A tool of a remote server. */

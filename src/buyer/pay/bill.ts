@@ -1,4 +1,4 @@
-import type { Json } from '../../engine/json.ts'
+import type { Json } from '../../engine/base/json.ts'
 import type { Offer } from '../protocols/paying-protocol.ts'
 
 /** The result of a call, and its cost. */

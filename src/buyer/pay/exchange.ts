@@ -1,4 +1,4 @@
-import { formatPrice } from '../../engine/money.ts'
+import { formatPrice } from '../../engine/base/money.ts'
 import type { BuyerEnv } from '../../env/buyer-env.ts'
 import type { BuyerRuntime } from '../buyer-runtime.ts'
 import { findOffer } from '../protocols/all.ts'

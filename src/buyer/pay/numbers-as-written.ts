@@ -1,4 +1,4 @@
-import type { Json } from '../../engine/json.ts'
+import type { Json } from '../../engine/base/json.ts'
 
 /** A string or a number of a JSON text. */
 const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g

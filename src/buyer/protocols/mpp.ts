@@ -1,7 +1,7 @@
 import { Challenge, Credential, Mcp } from 'mppx'
-import { isAddress } from '../../engine/address.ts'
-import { isJsonObject } from '../../engine/json.ts'
-import { toMicros } from '../../engine/money.ts'
+import { isAddress } from '../../engine/base/address.ts'
+import { isJsonObject } from '../../engine/base/json.ts'
+import { toMicros } from '../../engine/base/money.ts'
 import {
   decodeJson,
   metaOf,

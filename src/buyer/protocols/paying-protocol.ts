@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject, parseJson } from '../../engine/json.ts'
-import type { Micros } from '../../engine/money.ts'
+import { isJsonObject, type JsonObject, parseJson } from '../../engine/base/json.ts'
+import type { Micros } from '../../engine/base/money.ts'
 
 export type ProtocolName = 'x402' | 'mpp'
 

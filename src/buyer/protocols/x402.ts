@@ -1,8 +1,8 @@
 import { privateKeyToAccount } from 'viem/accounts'
-import { isAddress } from '../../engine/address.ts'
-import { isJsonObject, type JsonObject } from '../../engine/json.ts'
-import { toMicros } from '../../engine/money.ts'
-import { findNetwork, type Network } from '../../engine/networks.ts'
+import { isAddress } from '../../engine/base/address.ts'
+import { isJsonObject, type JsonObject } from '../../engine/base/json.ts'
+import { toMicros } from '../../engine/base/money.ts'
+import { findNetwork, type Network } from '../../engine/base/networks.ts'
 import {
   decodeJson,
   metaOf,

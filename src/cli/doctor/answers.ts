@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../engine/json.ts'
+import { isJsonObject, type JsonObject } from '../../engine/base/json.ts'
 import { readObject } from '../json-access.ts'
 import {
   challengeClaims,

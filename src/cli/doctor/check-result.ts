@@ -1,4 +1,4 @@
-import { systemRuntime } from '../../engine/runtime.ts'
+import { systemRuntime } from '../../engine/base/runtime.ts'
 import type { Call } from '../command.ts'
 import { columns } from '../terminal-text.ts'
 

@@ -1,8 +1,8 @@
 import { fillPath, METHODS, routeKey, type Catalog } from '../../engine/catalog/catalog.ts'
 import { spellPrice } from '../../engine/catalog/price-text.ts'
-import type { ErrorCode } from '../../engine/errors.ts'
-import type { Json, JsonObject } from '../../engine/json.ts'
-import { findNetwork } from '../../engine/networks.ts'
+import type { ErrorCode } from '../../engine/base/errors.ts'
+import type { Json, JsonObject } from '../../engine/base/json.ts'
+import { findNetwork } from '../../engine/base/networks.ts'
 import { at, listAt, membersAt, readObject, textAt } from '../json-access.ts'
 import { claimOf, type RouteClaim, type Field, type RouteClaims } from './route-claims.ts'
 

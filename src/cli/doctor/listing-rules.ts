@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../engine/json.ts'
+import type { Json, JsonObject } from '../../engine/base/json.ts'
 import { at, listAt, membersAt, textAt } from '../json-access.ts'
 import type { CheckResult } from './check-result.ts'
 import type { Visit } from './visit.ts'

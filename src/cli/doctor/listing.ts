@@ -1,11 +1,11 @@
 import { fillPath } from '../../engine/catalog/catalog.ts'
-import type { Json, JsonObject } from '../../engine/json.ts'
+import type { Json, JsonObject } from '../../engine/base/json.ts'
 import { type Call } from '../command.ts'
 import { at, listAt, readObject } from '../json-access.ts'
 import { clean } from '../../command-line/printable.ts'
 import { examplePath, openapiOperations, splitKey } from './claim-readers.ts'
 import { checkListing, type ProbedOperation, type ProbedService } from './listing-rules.ts'
-import { originOf } from './service.ts'
+import { originOf } from './running-service.ts'
 import { printResults } from './check-result.ts'
 import { visit, visitEach } from './visit.ts'
 

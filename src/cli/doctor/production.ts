@@ -1,6 +1,6 @@
 import { readTestAddresses } from '../../sandbox/known-keys.ts'
 import type { Call } from '../command.ts'
-import { loadServed } from '../../engine/catalog-thread.ts'
+import { loadServed } from '../../engine/app/catalog-thread.ts'
 import { handlersFor } from '../load.ts'
 import { baseUrlOf, paymentConfig } from '../payment-config.ts'
 import { previewNetworks } from '../preview.ts'

@@ -1,7 +1,7 @@
 import { connect } from 'node:tls'
 import { examplePath, type Catalog } from '../../engine/catalog/catalog.ts'
-import { isLoopback } from '../../engine/origin.ts'
-import { systemRuntime } from '../../engine/runtime.ts'
+import { isLoopback } from '../../engine/base/loopback.ts'
+import { systemRuntime } from '../../engine/base/runtime.ts'
 import { fails, warns, ok, type CheckResult } from './check-result.ts'
 import { PATIENCE_MS, visit, type Visit } from './visit.ts'
 

@@ -1,4 +1,4 @@
-import { systemRuntime } from '../../engine/runtime.ts'
+import { systemRuntime } from '../../engine/base/runtime.ts'
 
 /** Longer than any document takes. */
 export const PATIENCE_MS = 20_000

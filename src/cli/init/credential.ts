@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../engine/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../engine/base/json.ts'
 import { at, listAt, textAt } from '../json-access.ts'
 import { follow, snake } from './read-openapi.ts'
 

@@ -1,5 +1,5 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import { isJsonObject, type Json, type JsonObject } from '../../engine/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../engine/base/json.ts'
 import { at, listAt, membersAt, textAt } from '../json-access.ts'
 import { follow } from './read-openapi.ts'
 

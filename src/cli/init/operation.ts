@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../engine/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../engine/base/json.ts'
 import type { Draft } from '../route-yaml.ts'
 import { at, listAt, membersAt, textAt } from '../json-access.ts'
 import { credentialOf, credentialOfKey, isKey } from './credential.ts'

@@ -1,5 +1,5 @@
 import { fitsParameter, patternError } from '../../engine/catalog/check-parameters.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../engine/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../engine/base/json.ts'
 import { listAt, membersAt, textAt } from '../json-access.ts'
 import { numberOf, textOf } from './json-schema.ts'
 import { follow } from './read-openapi.ts'

@@ -1,7 +1,7 @@
 import { CatalogError, type Issue } from '../../engine/catalog/issue.ts'
 import { compileText } from '../../engine/catalog/load.ts'
 import { documentNames } from '../../engine/documents/all.ts'
-import { compact, type Json, type JsonObject } from '../../engine/json.ts'
+import { compact, type Json, type JsonObject } from '../../engine/base/json.ts'
 import { checkHeaderBudget } from '../../engine/protocols/x402/challenge.ts'
 import { textAt } from '../json-access.ts'
 import { clean } from '../../command-line/printable.ts'

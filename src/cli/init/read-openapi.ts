@@ -1,5 +1,5 @@
 import { parse } from 'yaml'
-import { isJsonObject, type Json, type JsonObject } from '../../engine/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../engine/base/json.ts'
 import { at, listAt, membersAt, textAt } from '../json-access.ts'
 
 type ReadOpenapi =

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { JsonObject } from '../../engine/json.ts'
+import type { JsonObject } from '../../engine/base/json.ts'
 import { at, membersAt, readObject, textAt } from '../json-access.ts'
 import type { Files } from '../new-files.ts'
 

@@ -1,6 +1,6 @@
 import { chargeStatus, refundStateOf } from '../../engine/ledger/payment-lifecycle.ts'
 import type { PaymentRecord, Receipt } from '../../engine/ledger/payment-record.ts'
-import { systemRuntime } from '../../engine/runtime.ts'
+import { systemRuntime } from '../../engine/base/runtime.ts'
 import type { Call } from '../command.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
 import { counted } from '../terminal-text.ts'

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { loadCatalog } from '../../engine/catalog/load.ts'
-import { openLedger } from '../../engine/compose.ts'
+import { openLedger } from '../../engine/app/compose.ts'
 import { documentNames } from '../../engine/documents/all.ts'
 import type { Ledger } from '../../engine/ledger/ledger.ts'
 import { readSandbox } from '../../buyer/sandbox-file.ts'

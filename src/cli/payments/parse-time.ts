@@ -1,4 +1,4 @@
-import { parseDuration } from '../../engine/duration.ts'
+import { parseDuration } from '../../engine/base/duration.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
 
 const DATE =

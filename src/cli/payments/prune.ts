@@ -1,5 +1,5 @@
 import { measurePrune, prune } from '../../engine/ledger/clean-up.ts'
-import { systemRuntime } from '../../engine/runtime.ts'
+import { systemRuntime } from '../../engine/base/runtime.ts'
 import type { Call } from '../command.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
 import { counted } from '../terminal-text.ts'

@@ -1,15 +1,9 @@
-import type { JsonObject } from '../../engine/json.ts'
+import type { JsonObject } from '../../engine/base/json.ts'
 import type { Ledger } from '../../engine/ledger/ledger.ts'
-import type {
-  Checked,
-  Difference,
-  Statement,
-  Sum,
-  OnchainPayment,
-  OnchainStatus,
-} from '../../engine/protocols/reconcile/compare.ts'
-import { reconcile } from '../../engine/protocols/reconcile/reconcile.ts'
-import { systemRuntime } from '../../engine/runtime.ts'
+import type { Checked, Difference, Statement, Sum } from '../../engine/reconcile/compare.ts'
+import type { OnchainPayment, OnchainStatus } from '../../engine/protocols/reconcile-source.ts'
+import { reconcile } from '../../engine/reconcile/reconcile.ts'
+import { systemRuntime } from '../../engine/base/runtime.ts'
 import type { Call, Terminal } from '../command.ts'
 import { chainsOf, withLedger } from './open-ledger.ts'
 import { isoTime, rowOf, spellAmount } from './row.ts'

@@ -1,6 +1,6 @@
 import { chargeStatus } from '../../engine/ledger/payment-lifecycle.ts'
 import type { PaymentRecord, State } from '../../engine/ledger/payment-record.ts'
-import { findAsset } from '../../engine/networks.ts'
+import { findAsset } from '../../engine/base/networks.ts'
 import { clean } from '../../command-line/printable.ts'
 
 /** One payment in a list; nothing of what was sold, and nothing that works as a secret. */

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Cache as Policy } from '../catalog/catalog.ts'
-import { Failure, InvalidParameter } from '../errors.ts'
+import { Failure, InvalidParameter } from '../base/errors.ts'
 import { RateLimiter, type RateLimit } from './rate-limit.ts'
 
 /** A value and the time at which its source returned it. */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { isJsonObject } from '../json.ts'
-import type { RedisAddress } from '../redis-address.ts'
+import { isJsonObject } from '../base/json.ts'
+import type { RedisAddress } from '../base/redis-address.ts'
 import type { CacheStore, Fetched, CacheLock } from './cache.ts'
 
 interface RedisCacheSettings {

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import type { Body, Parameter, Scalar } from './catalog.ts'
 import { compileParameter } from './parameter.ts'
 

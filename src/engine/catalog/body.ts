@@ -1,4 +1,4 @@
-import { isJsonObject, type Json } from '../json.ts'
+import { isJsonObject, type Json } from '../base/json.ts'
 import type { Body, Parameter, Response } from './catalog.ts'
 import { valueOf } from './validator.ts'
 import type { DeclaredRoute } from './schema.ts'

@@ -1,6 +1,6 @@
 import type { Argument } from '../handler.ts'
-import type { Json, JsonObject } from '../json.ts'
-import type { Limits } from '../networks.ts'
+import type { Json, JsonObject } from '../base/json.ts'
+import type { Limits } from '../base/networks.ts'
 import type { Price } from './price.ts'
 
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const

@@ -1,6 +1,6 @@
 import { type Method, METHODS } from './catalog.ts'
 import type { Declared, DeclaredRoute, DeclaredTool } from './schema.ts'
-import type { Path, SourceDocument } from './source.ts'
+import type { Path, SourceDocument } from './yaml-document.ts'
 
 /** What a catalog is checked against in addition to its own text. */
 export interface CheckInputs {

@@ -10,7 +10,7 @@ import {
 } from './check-context.ts'
 import { didYouMean, error, type Issue, type Position, suggest, warning } from './issue.ts'
 import { isPassable } from './parameter.ts'
-import type { Path } from './source.ts'
+import type { Path } from './yaml-document.ts'
 import { misfit } from './check-parameters.ts'
 
 /** Checks that every route has a handler, and that every endpoint provides the handler's arguments. */

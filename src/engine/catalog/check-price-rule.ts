@@ -1,6 +1,6 @@
-import { isJsonObject, type Json, parseJson } from '../json.ts'
-import { once } from '../runtime.ts'
-import { formatShort, LARGEST_PRICE, parsePrice } from '../money.ts'
+import { isJsonObject, type Json, parseJson } from '../base/json.ts'
+import { once } from '../base/once.ts'
+import { formatShort, LARGEST_PRICE, parsePrice } from '../base/money.ts'
 import { bind, compileSet, ownDeclaration, ownersOf } from './arguments.ts'
 import { compileBody, UNPAID_BYTES } from './body.ts'
 import type { Parameter } from './catalog.ts'
@@ -21,7 +21,7 @@ import { isOfSeveralTypes } from './body-members.ts'
 import { didYouMean, error, type Issue, type Position } from './issue.ts'
 import { isRuleDecimal, MEASURES, toFine } from './price.ts'
 import type { DeclaredPriceRule } from './schema.ts'
-import type { Path, SourceDocument } from './source.ts'
+import type { Path, SourceDocument } from './yaml-document.ts'
 
 /** Checks that a rule is complete, refers to what exists, and gives every call a price between two limits. */
 export function* checkPriceRules(context: CheckContext): Generator<Issue> {

@@ -1,11 +1,11 @@
-import { isJsonObject } from '../json.ts'
+import { isJsonObject } from '../base/json.ts'
 import { priceless } from './check-prices.ts'
 import { didYouMean, error, type Issue, type Position, suggest } from './issue.ts'
 import { type Form, formOf, properName } from './patterns.ts'
 import type { Declared } from './schema.ts'
 import { shapeValidator } from './shape-validator.ts'
-import { knownKeys, type ShapeFault, validPart, toPath } from './valid-part.ts'
-import type { Path, SourceDocument } from './source.ts'
+import { knownKeys, type ShapeFault, validPart, toPath } from './shape-faults.ts'
+import type { Path, SourceDocument } from './yaml-document.ts'
 
 export interface Shaped {
   /** The valid part of the catalog; undefined when it makes no sense without the invalid part. */

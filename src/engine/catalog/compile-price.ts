@@ -1,5 +1,5 @@
 import type { Argument } from '../handler.ts'
-import { parsePrice, toMicros, type Micros } from '../money.ts'
+import { parsePrice, toMicros, type Micros } from '../base/money.ts'
 import type { Binding, Body, Parameter } from './catalog.ts'
 import { bodyExample } from './body.ts'
 import { isOnly, limitsOf, type Member, membersOf } from './body-members.ts'
@@ -18,7 +18,7 @@ import {
   usageOf,
 } from './price.ts'
 import type { DeclaredPriceRule, DeclaredRate } from './schema.ts'
-import type { Path, SourceDocument } from './source.ts'
+import type { Path, SourceDocument } from './yaml-document.ts'
 
 /** What the price of a route or a tool can depend on. */
 export interface PriceInputs {

@@ -1,5 +1,5 @@
-import { parseDuration } from '../duration.ts'
-import { digestJson, isJsonObject, type Json, type JsonObject } from '../json.ts'
+import { parseDuration } from '../base/duration.ts'
+import { digestJson, isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import { compileBody, compileResponse } from './body.ts'
 import { bind, compileSet, ownDeclaration, type Owner } from './arguments.ts'
 import type {
@@ -16,7 +16,7 @@ import type {
 } from './catalog.ts'
 import { bindAlike, compilePrice, priceInputs } from './compile-price.ts'
 import type { DeclaredRoute, DeclaredTool } from './schema.ts'
-import type { SourceDocument } from './source.ts'
+import type { SourceDocument } from './yaml-document.ts'
 import { type DeclaredPlace, handlerOf, operationId, samplePath } from './check-context.ts'
 
 /** Assigns unique names: the first free candidate, otherwise the last candidate with a number. */

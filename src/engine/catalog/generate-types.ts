@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import type { Body, Catalog, Operation, Parameter } from './catalog.ts'
 import { PROXY } from './check-context.ts'
 

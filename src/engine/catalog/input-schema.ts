@@ -1,4 +1,4 @@
-import { compact, isJsonObject, type Json, type JsonObject } from '../json.ts'
+import { compact, isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import type { Body, Parameter } from './catalog.ts'
 
 /** A text parameter with an empty default: the empty text means "not given", and no further rule applies to it. */

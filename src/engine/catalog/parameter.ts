@@ -1,4 +1,4 @@
-import { isJsonObject } from '../json.ts'
+import { isJsonObject } from '../base/json.ts'
 import type { List, Parameter } from './catalog.ts'
 import type { DeclaredParameter } from './schema.ts'
 import { valueOf } from './validator.ts'

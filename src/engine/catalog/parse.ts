@@ -1,6 +1,6 @@
 import { LineCounter, parseDocument } from 'yaml'
 import { error, type Issue } from './issue.ts'
-import { Reader, type Place, type SourceDocument } from './source.ts'
+import { Reader, type Place, type SourceDocument } from './yaml-document.ts'
 import { isMild, describeFault } from './yaml-errors.ts'
 
 export interface Parsed {

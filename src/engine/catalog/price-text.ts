@@ -1,5 +1,5 @@
-import type { JsonObject } from '../json.ts'
-import { formatPrice } from '../money.ts'
+import type { JsonObject } from '../base/json.ts'
+import { formatPrice } from '../base/money.ts'
 import {
   computePrice,
   type ComputedPrice,

@@ -1,5 +1,5 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import type { JsonObject } from '../json.ts'
+import type { JsonObject } from '../base/json.ts'
 
 const DATE = /^(\d{4})-(\d{2})-(\d{2})$/
 

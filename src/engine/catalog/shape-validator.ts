@@ -1,5 +1,5 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import { once } from '../runtime.ts'
+import { once } from '../base/once.ts'
 import { UNOPTIMIZED } from './schema-compiler.ts'
 import { catalogSchema, type Declared } from './schema.ts'
 

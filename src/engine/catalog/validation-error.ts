@@ -1,5 +1,5 @@
 import type { ErrorObject } from 'ajv/dist/2020.js'
-import type { Json, JsonObject } from '../json.ts'
+import type { Json, JsonObject } from '../base/json.ts'
 import type { List, Parameter, Scalar } from './catalog.ts'
 import { NO_SEPARATORS } from './input-schema.ts'
 

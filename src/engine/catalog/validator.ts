@@ -1,6 +1,6 @@
 import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
 import type { Argument, Arguments } from '../handler.ts'
-import { isJsonObject, parseJson, type Json, type JsonObject } from '../json.ts'
+import { isJsonObject, parseJson, type Json, type JsonObject } from '../base/json.ts'
 import type { Binding, Body, Catalog, Operation, Parameter, Scalar } from './catalog.ts'
 import { didYouMean, suggest } from './issue.ts'
 import { inputSchema, isOptionalText, SEPARATORS, validationSchema } from './input-schema.ts'

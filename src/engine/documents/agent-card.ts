@@ -1,10 +1,10 @@
 import { iconUrl, type Catalog, type Operation } from '../catalog/catalog.ts'
 import { ruleNote, spellPrice } from '../catalog/price-text.ts'
-import { compact, type JsonObject } from '../json.ts'
-import { findNetwork } from '../networks.ts'
+import { compact, type JsonObject } from '../base/json.ts'
+import { findNetwork } from '../base/networks.ts'
 import { isCallable, usualOffers } from './listing.ts'
 import { addressOf, defineDocument, type Facts, printJson } from './registry.ts'
-import { CHARGED_FIRST, SANDBOX, sentence, useWhen } from './copy.ts'
+import { CHARGED_FIRST, SANDBOX, sentence, useWhen } from './wording.ts'
 
 /**
  * Name of a transport that no A2A client speaks. Its two places make clients report that: without

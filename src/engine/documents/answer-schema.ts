@@ -1,5 +1,5 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
-import { compact, isJsonObject, type Json, type JsonObject } from '../json.ts'
+import { compact, isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import { exampleAnswer, isVerbatim } from './example.ts'
 
 /** Levels that the schema describes, enough for the rows of a list. The example shows the rest. */

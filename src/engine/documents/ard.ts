@@ -1,9 +1,9 @@
 import { iconUrl, type Catalog, type Operation } from '../catalog/catalog.ts'
-import { compact, type JsonObject } from '../json.ts'
+import { compact, type JsonObject } from '../base/json.ts'
 import { isCallable, listedRoutes } from './listing.ts'
 import { addressOf, defineDocument, type Facts, printJson } from './registry.ts'
 import { SERVER_CARD_TYPE, listedServers, nickname } from './servers.ts'
-import { sentence } from './copy.ts'
+import { sentence } from './wording.ts'
 
 /** Agentic Resource Discovery: what this host offers to agents now. */
 export const ard = defineDocument('ard', (catalog, facts) => {

@@ -1,7 +1,7 @@
 import type { Catalog, Operation, Route } from '../catalog/catalog.ts'
 import { highestOfAll } from '../catalog/price.ts'
 import { priceTable, spellRule } from '../catalog/price-text.ts'
-import { type ErrorCode, ERRORS } from '../errors.ts'
+import { type ErrorCode, ERRORS } from '../base/errors.ts'
 import { curlOf, exampleAnswer } from './example.ts'
 import { chaptersOf, listedRoutes, previewsOf, priceTag } from './listing.ts'
 import { parameterRows } from './parameters.ts'
@@ -19,7 +19,7 @@ import {
   sentence,
   spellDuration,
   useWhen,
-} from './copy.ts'
+} from './wording.ts'
 
 /** What a person or a model has to know to use the service, but for its routes, before it is set as a page or as Markdown. */
 export function manualOf(catalog: Catalog, facts: Facts): TemplateContext {

@@ -2,10 +2,10 @@ import { type Catalog, examplePath, type Parameter, type Route } from '../catalo
 import { bodyExample, kindOf } from '../catalog/body.ts'
 import { PROXY } from '../catalog/check-context.ts'
 import { highestOf } from '../catalog/price.ts'
-import { compact, isJsonObject, type Json, type JsonObject } from '../json.ts'
-import { toMicros, type Micros } from '../money.ts'
+import { compact, isJsonObject, type Json, type JsonObject } from '../base/json.ts'
+import { toMicros, type Micros } from '../base/money.ts'
 import { priceMembers } from '../catalog/price-text.ts'
-import { payingClient } from './copy.ts'
+import { payingClient } from './wording.ts'
 import { lastChange } from './listing.ts'
 
 /** Whether an answer is passed on as it came, without the envelope, which no list or single value has. */

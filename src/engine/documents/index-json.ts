@@ -1,13 +1,13 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
 import type { Price } from '../catalog/price.ts'
 import { priceMembers } from '../catalog/price-text.ts'
-import { compact, type JsonObject } from '../json.ts'
+import { compact, type JsonObject } from '../base/json.ts'
 import { byCategory, countKinds, listedRoutes, type ListedTool, listedTools } from './listing.ts'
 import { argumentLine, formIn, parameterLine } from './parameters.ts'
 import { defineDocument, type Facts, placedDocuments, printJson } from './registry.ts'
 import { listedServers, serverPagePath } from './servers.ts'
 import { linkHeader } from './well-known.ts'
-import { CHARGED_FIRST, chargingOf, howToPay, isUpfront, SANDBOX } from './copy.ts'
+import { CHARGED_FIRST, chargingOf, howToPay, isUpfront, SANDBOX } from './wording.ts'
 
 /** The free index at `/`: small enough to read completely, and sufficient to call everything. */
 export const index = defineDocument(

@@ -5,7 +5,7 @@ import { chaptersOf, listedRoutes, type ListedTool, previewsOf } from './listing
 import { defineDocument, type Facts, operationPath, placedDocuments } from './registry.ts'
 import { toolPayment, listedServers, serverPagePath, toolAnchor } from './servers.ts'
 import { readMarkdown, type TemplateContext } from './template.ts'
-import { CHARGED_FIRST, chargingOf, howToPay, SANDBOX, sentence, useWhen } from './copy.ts'
+import { CHARGED_FIRST, chargingOf, howToPay, SANDBOX, sentence, useWhen } from './wording.ts'
 
 const print = readMarkdown('llms.txt.hbs')
 

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import type { Catalog, Route } from '../catalog/catalog.ts'
 import { declaredPrice } from '../catalog/price-text.ts'
-import { ERRORS } from '../errors.ts'
-import { isJsonObject, type Json, type JsonObject } from '../json.ts'
-import { once } from '../runtime.ts'
+import { ERRORS } from '../base/errors.ts'
+import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
+import { once } from '../base/once.ts'
 import type { Facts } from './registry.ts'
 import { TEMPLATES } from './template.ts'
 

@@ -2,7 +2,7 @@ import type { Catalog, Route } from '../catalog/catalog.ts'
 import { bodyExample, kindOf } from '../catalog/body.ts'
 import { ruleNote } from '../catalog/price-text.ts'
 import { embedSchema, inputSchema } from '../catalog/input-schema.ts'
-import { compact, type JsonObject } from '../json.ts'
+import { compact, type JsonObject } from '../base/json.ts'
 import { answerSchema } from './answer-schema.ts'
 import { exampleAnswer } from './example.ts'
 import { listedRoutes, priceOf } from './listing.ts'
@@ -17,7 +17,7 @@ import {
   type PlacedDocument,
   placedDocuments,
 } from './registry.ts'
-import { charging, freshness, howToPay, isUpfront, SANDBOX, sentence, useWhen } from './copy.ts'
+import { charging, freshness, howToPay, isUpfront, SANDBOX, sentence, useWhen } from './wording.ts'
 
 /** Generates the OpenAPI 3.1.0 description of everything that is served; other documents refer to it. */
 export const openapi = defineDocument('openapi', (catalog, facts) => {

@@ -1,9 +1,9 @@
 import type { Parameter, Route } from '../catalog/catalog.ts'
 import { NO_SEPARATORS, parameterSchema } from '../catalog/input-schema.ts'
 import { toArgument } from '../catalog/validator.ts'
-import { compact, isJsonObject, type JsonObject } from '../json.ts'
+import { compact, isJsonObject, type JsonObject } from '../base/json.ts'
 import type { TemplateContext } from './template.ts'
-import { sentence, unspokenRules } from './copy.ts'
+import { sentence, unspokenRules } from './wording.ts'
 
 /** A parameter in one line: `integer, required, 1 to 100, example 30`. */
 export function parameterLine(parameter: Parameter): string {

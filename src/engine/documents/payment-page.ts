@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import { type Catalog, type Route, routeKey } from '../catalog/catalog.ts'
-import { isJsonObject, type Json, type JsonObject } from '../json.ts'
-import { formatDecimal } from '../money.ts'
-import { findAsset, findNetwork } from '../networks.ts'
+import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
+import { formatDecimal } from '../base/money.ts'
+import { findAsset, findNetwork } from '../base/networks.ts'
 import type { Facts } from './registry.ts'
 import { clientFor, exampleUrl, quotable } from './example.ts'
-import { frame, policyOf, readPage, styleSheetOf } from './page.ts'
+import { frame, policyOf, readPage, styleSheetOf } from './page-frame.ts'
 import type { TemplateContext } from './template.ts'
-import { charging, sentence } from './copy.ts'
+import { charging, sentence } from './wording.ts'
 
 interface PaymentPage {
   readonly catalog: Catalog

@@ -1,5 +1,5 @@
 import type { Catalog, Operation, Route } from '../catalog/catalog.ts'
-import type { JsonObject } from '../json.ts'
+import type { JsonObject } from '../base/json.ts'
 import { escapeInvisible } from './template.ts'
 
 /** Metadata of a document. */

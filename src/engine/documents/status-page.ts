@@ -1,5 +1,5 @@
 import type { Catalog } from '../catalog/catalog.ts'
-import { frameOf, readPage } from './page.ts'
+import { frameOf, readPage } from './page-frame.ts'
 import { type Facts, placedDocuments } from './registry.ts'
 import type { TemplateContext } from './template.ts'
 

@@ -1,5 +1,5 @@
 import type { Catalog } from '../catalog/catalog.ts'
-import { compact, type JsonObject } from '../json.ts'
+import { compact, type JsonObject } from '../base/json.ts'
 import { lastChange } from './listing.ts'
 import {
   addressOf,

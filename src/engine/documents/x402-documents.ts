@@ -1,10 +1,10 @@
 import { type Catalog, colonTemplate, examplePath, iconUrl, type Route } from '../catalog/catalog.ts'
-import { compact, isJsonObject, type JsonObject } from '../json.ts'
+import { compact, isJsonObject, type JsonObject } from '../base/json.ts'
 import { declaredPrice } from '../catalog/price-text.ts'
-import { formatPrice, type Micros } from '../money.ts'
+import { formatPrice, type Micros } from '../base/money.ts'
 import { lastChange, listedRoutes, priceOf, usualOffers } from './listing.ts'
 import { addressOf, defineDocument, type Facts, operationPath, printJson } from './registry.ts'
-import { howToPay, SANDBOX, sentence } from './copy.ts'
+import { howToPay, SANDBOX, sentence } from './wording.ts'
 
 /** The members that x402scan documents (`version`, `resources` as addresses), and those that other readers expect. */
 export const x402Manifest = defineDocument('x402', (catalog, facts) => {

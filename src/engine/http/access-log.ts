@@ -1,5 +1,5 @@
 import { type Context, type Middleware } from 'koa'
-import { type Observe, detailOf } from '../access.ts'
+import { type Observe, detailOf } from '../base/access-record.ts'
 import type { Notes } from './reply.ts'
 
 export interface AccessLogSettings {

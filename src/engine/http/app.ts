@@ -1,7 +1,7 @@
 import { type IncomingHttpHeaders } from 'node:http'
 import type { RouterContext, RouterMiddleware } from '@koa/router'
 import Koa, { HttpError, type Context, type Middleware, type Next } from 'koa'
-import { Failure } from '../errors.ts'
+import { Failure } from '../base/errors.ts'
 import { serveMcp, type McpServing, type McpSettings } from './mcp.ts'
 import { failed, note, problem, respond, type Reply } from './reply.ts'
 import type { Revision } from './revision.ts'

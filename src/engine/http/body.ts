@@ -3,8 +3,8 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { isJsonMedia, LARGEST_BYTES } from '../catalog/body.ts'
 import type { Body } from '../catalog/catalog.ts'
 import type { RawParameters } from '../catalog/validator.ts'
-import type { Refusal } from '../errors.ts'
-import { measureJson, parseStrictJson } from '../json.ts'
+import type { Refusal } from '../base/errors.ts'
+import { measureJson, parseStrictJson } from '../base/json.ts'
 
 /** The result of reading a request body. */
 export type Received =

@@ -1,5 +1,5 @@
 import type { Context } from 'koa'
-import type { Page } from './pages.ts'
+import type { Page } from './rendered-pages.ts'
 import { note, respond, problem } from './reply.ts'
 import { prefersPage } from './payment-required-page.ts'
 

@@ -1,6 +1,6 @@
 import type { Context } from 'koa'
 import { renderPaymentPage } from '../documents/payment-page.ts'
-import { isJsonObject } from '../json.ts'
+import { isJsonObject } from '../base/json.ts'
 import type { RouteRequest } from './call.ts'
 import type { Reply } from './reply.ts'
 

@@ -1,7 +1,7 @@
 import { isJsonMedia } from '../catalog/body.ts'
-import { Failure } from '../errors.ts'
+import { Failure } from '../base/errors.ts'
 import type { StreamAnswer, UntypedCheck, UntypedHandler, VerbatimAnswer } from '../handler.ts'
-import { parseJson, type Json, type JsonObject } from '../json.ts'
+import { parseJson, type Json, type JsonObject } from '../base/json.ts'
 import { readMediaType, type MediaType } from './body.ts'
 import {
   authorize,

@@ -9,10 +9,10 @@ import {
   type Charged,
   type ErrorCode,
   type Failure,
-} from '../errors.ts'
-import { isJsonObject, type Json, type JsonObject } from '../json.ts'
+} from '../base/errors.ts'
+import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import type { AnswerHead, StoredAnswer } from '../ledger/payment-record.ts'
-import type { Micros } from '../money.ts'
+import type { Micros } from '../base/money.ts'
 import { problemMembers } from '../purchase/problem.ts'
 
 /** What a line says besides method, status and time; kept in `ctx.state`. */

@@ -9,7 +9,7 @@ import {
 } from 'node:http'
 import type { Socket } from 'node:net'
 import { LARGEST_BYTES } from '../catalog/body.ts'
-import type { ErrorCode } from '../errors.ts'
+import type { ErrorCode } from '../base/errors.ts'
 import { readingTime } from './body.ts'
 import { problem, type Reply } from './reply.ts'
 

@@ -17,7 +17,7 @@ import { BuyerConnections } from './buyer-connections.ts'
 import { Deliveries } from './deliveries.ts'
 import { BackgroundTasks } from './background-tasks.ts'
 import type { LiveSettings } from './live-pages.ts'
-import type { Pages } from './pages.ts'
+import type { Pages } from './rendered-pages.ts'
 import { createRevision, type Revision, type RevisionSettings } from './revision.ts'
 import { createRouter } from './router.ts'
 

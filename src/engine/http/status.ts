@@ -9,7 +9,7 @@ import type {
   SourceStanding,
   StatusModel,
 } from '../documents/status-page.ts'
-import type { JsonObject } from '../json.ts'
+import type { JsonObject } from '../base/json.ts'
 import { formatCoin } from '../chains/evm/gas-balance.ts'
 import type { ListingReport } from '../protocols/x402/listing-reports.ts'
 import type { NetworkHealth } from '../protocols/x402/networks.ts'

@@ -5,9 +5,9 @@ import {
   type Operation,
   type Upstream,
 } from '../catalog/catalog.ts'
-import { Failure, InvalidParameter } from '../errors.ts'
+import { Failure, InvalidParameter } from '../base/errors.ts'
 import type { Argument, Arguments } from '../handler.ts'
-import { isJsonObject } from '../json.ts'
+import { isJsonObject } from '../base/json.ts'
 
 /** The part of an operation that determines its upstream request. */
 export type Proxied = Pick<Operation, 'method' | 'parameters' | 'body' | 'response'> & {

@@ -1,6 +1,6 @@
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { LedgerError } from '../errors.ts'
+import { LedgerError } from '../base/errors.ts'
 import type { AnswerStore } from './answers.ts'
 import { writePieces, readPieces, STALE_MS } from './answers.ts'
 

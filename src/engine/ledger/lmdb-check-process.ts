@@ -1,5 +1,5 @@
 /** Reads all of the store in the directory that is its argument, and sends what is wrong with it. */
-import { messageOf } from '../errors.ts'
+import { messageOf } from '../base/errors.ts'
 import { openDirectory } from './lmdb-store.ts'
 import { decodeRecord, FORMAT } from './record-codec.ts'
 

@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync, statSync, truncateSync } from 'node:fs'
-import { LedgerError, messageOf } from '../errors.ts'
+import { LedgerError, messageOf } from '../base/errors.ts'
 
 /** Number near the beginning of every LMDB file. */
 const MAGIC = 0xbeefc0de

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { LedgerError } from '../errors.ts'
+import { LedgerError } from '../base/errors.ts'
 import type { Ledger } from './ledger.ts'
 
 /** Which file it is; empty when there is none. */

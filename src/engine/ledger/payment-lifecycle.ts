@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Charged } from '../errors.ts'
+import type { Charged } from '../base/errors.ts'
 import type { PaymentRecord, Purchase, Receipt, Refund, SettlementAttempt } from './payment-record.ts'
 
 /**

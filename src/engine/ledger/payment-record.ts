@@ -1,5 +1,5 @@
-import type { ErrorCode } from '../errors.ts'
-import type { Json } from '../json.ts'
+import type { ErrorCode } from '../base/errors.ts'
+import type { Json } from '../base/json.ts'
 
 /**
  * The state of a payment. Transitions, for settlement after the work:

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
-import { readRedisAddress } from '../redis-address.ts'
-import { LedgerError } from '../errors.ts'
+import { readRedisAddress } from '../base/redis-address.ts'
+import { LedgerError } from '../base/errors.ts'
 
 /** A connection to a Redis, which reconnects automatically. */
 export interface RedisConnection {

@@ -7,10 +7,10 @@ import {
   type Charged,
   type ErrorCode,
   type Failure,
-} from '../errors.ts'
+} from '../base/errors.ts'
 import { isJsonMedia } from '../catalog/body.ts'
 import type { ValidationError } from '../catalog/validation-error.ts'
-import { compact, isJsonObject, type Json, type JsonObject, parseJson } from '../json.ts'
+import { compact, isJsonObject, type Json, type JsonObject, parseJson } from '../base/json.ts'
 import type { StoredAnswer } from '../ledger/payment-record.ts'
 import { type OpenStream, type StreamedAnswer } from '../purchase/request.ts'
 import { problemMembers } from '../purchase/problem.ts'

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { ServerCapabilities, StandardSchemaV1 } from '@modelcontextprotocol/server'
 import type { Catalog } from '../catalog/catalog.ts'
-import { isJsonObject, type JsonObject, parseStrictJson } from '../json.ts'
+import { isJsonObject, type JsonObject, parseStrictJson } from '../base/json.ts'
 import type { ToolServer } from './tool-server.ts'
 
 /** A call as it came, free of the SDK. */

@@ -5,10 +5,10 @@ import { toArgument, compileArguments, type Validated } from '../catalog/validat
 import { highestOf } from '../catalog/price.ts'
 import type { Facts } from '../documents/registry.ts'
 import { desktopPayment, identifyServer, type ServerIdentity } from '../documents/servers.ts'
-import { sentence, useWhen } from '../documents/copy.ts'
-import { compact, isJsonObject, type JsonObject } from '../json.ts'
+import { sentence, useWhen } from '../documents/wording.ts'
+import { compact, isJsonObject, type JsonObject } from '../base/json.ts'
 import { ruleNote, spellPrice } from '../catalog/price-text.ts'
-import { formatPrice, type Micros } from '../money.ts'
+import { formatPrice, type Micros } from '../base/money.ts'
 import { challengesOf, type Challenge, type Protocol } from '../protocols/protocol.ts'
 import type { ServedOperation } from '../purchase/execution.ts'
 

@@ -1,12 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Endpoint } from '../catalog/catalog.ts'
 import type { BlockLook } from '../chains/evm/finality.ts'
-import type { ErrorCode, Refusal } from '../errors.ts'
-import type { JsonObject } from '../json.ts'
+import type { ErrorCode, Refusal } from '../base/errors.ts'
+import type { JsonObject } from '../base/json.ts'
 import type { JointCommit } from '../ledger/joint-commit.ts'
 import type { BlockReference, SettlementAttempt, PaymentRecord, Receipt } from '../ledger/payment-record.ts'
-import { once } from '../runtime.ts'
-import type { Micros } from '../money.ts'
+import { once } from '../base/once.ts'
+import type { Micros } from '../base/money.ts'
 
 export type { BlockLook, Refusal }
 

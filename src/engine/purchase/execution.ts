@@ -3,7 +3,7 @@ import type { Cache, Fetched, Served } from '../cache/cache.ts'
 import type { Endpoint, Operation, Response, Route } from '../catalog/catalog.ts'
 import { toArgument, type IgnoredParameter } from '../catalog/validator.ts'
 import { priceMembers } from '../catalog/price-text.ts'
-import { Failure, HandlerFailure } from '../errors.ts'
+import { Failure, HandlerFailure } from '../base/errors.ts'
 import {
   staleWarning,
   type Answer,
@@ -17,10 +17,10 @@ import {
   type VerbatimAnswer,
   type Warning,
 } from '../handler.ts'
-import { compact, digestJson, isJsonObject, type Json, type JsonObject } from '../json.ts'
+import { compact, digestJson, isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import type { StoredAnswer } from '../ledger/payment-record.ts'
 import type { Refusal } from '../protocols/protocol.ts'
-import { limited, openController, within } from '../runtime.ts'
+import { limited, openController, within } from '../base/time-limit.ts'
 import type { OpenStream, Store } from './request.ts'
 import { collect, openStream } from './stream.ts'
 

@@ -1,4 +1,4 @@
-import { Failure } from '../errors.ts'
+import { Failure } from '../base/errors.ts'
 import { cleaned, commitEach } from '../ledger/clean-up.ts'
 import { acquireExpired, LeaseLostError } from '../ledger/lease.ts'
 import type { Change } from '../ledger/ledger.ts'

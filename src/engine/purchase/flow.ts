@@ -1,4 +1,4 @@
-import type { Refusal } from '../errors.ts'
+import type { Refusal } from '../base/errors.ts'
 import type { Flow } from '../ledger/payment-record.ts'
 import { isStreaming } from './execution.ts'
 import { isThrottled } from './payer-throttle.ts'

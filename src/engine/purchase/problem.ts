@@ -6,8 +6,8 @@ import {
   LedgerError,
   LedgerLostError,
   InvalidParameter,
-} from '../errors.ts'
-import type { JsonObject } from '../json.ts'
+} from '../base/errors.ts'
+import type { JsonObject } from '../base/json.ts'
 
 const PAYMENT_PROBLEMS = 'https://paymentauth.org/problems/'
 

@@ -14,7 +14,7 @@ import {
   type ErrorCode,
   type Failure,
   type InvalidParameter,
-} from '../errors.ts'
+} from '../base/errors.ts'
 import type { Detection, Offer, Payment, Refusal } from '../protocols/protocol.ts'
 import {
   digestArguments,

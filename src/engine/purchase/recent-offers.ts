@@ -1,9 +1,9 @@
 import type { Catalog, Operation } from '../catalog/catalog.ts'
 import { type PriceRule, tryRule } from '../catalog/price.ts'
 import type { Arguments } from '../handler.ts'
-import { canonicalJson, type Json } from '../json.ts'
+import { canonicalJson, type Json } from '../base/json.ts'
 import type { LeaseContext } from '../ledger/lease.ts'
-import { toMicros } from '../money.ts'
+import { toMicros } from '../base/money.ts'
 import type { OfferTerms } from '../protocols/protocol.ts'
 
 /** How often a process says that it still makes its offers: what it offered until it was killed is known this exactly. */

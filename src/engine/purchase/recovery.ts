@@ -1,4 +1,4 @@
-import { Failure } from '../errors.ts'
+import { Failure } from '../base/errors.ts'
 import { LeaseLostError, acquireExpired, type PaymentLease, type LeaseContext } from '../ledger/lease.ts'
 import { cleanUp } from '../ledger/clean-up.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'

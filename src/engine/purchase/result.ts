@@ -1,4 +1,4 @@
-import type { Refusal } from '../errors.ts'
+import type { Refusal } from '../base/errors.ts'
 import type { StoredAnswer } from '../ledger/payment-record.ts'
 import type { PaymentRecord, Receipt } from '../ledger/payment-record.ts'
 import type { StreamedAnswer } from './request.ts'

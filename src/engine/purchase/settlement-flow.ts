@@ -1,4 +1,4 @@
-import { ERRORS, Failure, InvalidParameter, type ErrorCode } from '../errors.ts'
+import { ERRORS, Failure, InvalidParameter, type ErrorCode } from '../base/errors.ts'
 import { LeaseLostError, acquireExpired, type PaymentLease } from '../ledger/lease.ts'
 import type { PaymentRecord, Receipt, State, StoredAnswer } from '../ledger/payment-record.ts'
 import { nextCheckAt } from '../ledger/payment-lifecycle.ts'

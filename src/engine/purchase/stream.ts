@@ -1,9 +1,9 @@
 import { PassThrough, type Writable } from 'node:stream'
-import { Failure, LedgerError } from '../errors.ts'
+import { Failure, LedgerError } from '../base/errors.ts'
 import { LeaseLostError } from '../ledger/lease.ts'
 import type { AnswerHead, StoredAnswer } from '../ledger/payment-record.ts'
 import type { LeasedPurchase, OpenStream, StreamedAnswer } from './request.ts'
-import { within } from '../runtime.ts'
+import { within } from '../base/time-limit.ts'
 
 /** Longest duration of a stream, even while it sends data. */
 const LONGEST_MS = 900_000

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { isJsonObject } from '../../../src/engine/json.ts'
+import { isJsonObject } from '../../../src/engine/base/json.ts'
 import type { Hex } from '../../support/payment.ts'
 import type { Secrets } from '../../support/secrets.ts'
 import type { PaymentMethod } from './payment-method.ts'

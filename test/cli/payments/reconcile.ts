@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { join } from 'node:path'
 import { pad, toEventSelector } from 'viem'
 import type { PaymentRecord, Purchase } from '../../../src/engine/ledger/payment-record.ts'
-import type { JsonObject } from '../../../src/engine/json.ts'
+import type { JsonObject } from '../../../src/engine/base/json.ts'
 import {
   ANSWER,
   HOUR,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Json } from '../../../src/engine/json.ts'
+import type { Json } from '../../../src/engine/base/json.ts'
 import { at, compileHarbour, FACTS, HARBOUR, items, renderJson } from '../../support/documents.ts'
 
 const entries = items(at(renderJson('ard'), 'entries'))

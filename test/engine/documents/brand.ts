@@ -2,7 +2,7 @@ import t from 'tap'
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { brandFiles } from '../../../src/engine/documents/page.ts'
+import { brandFiles } from '../../../src/engine/documents/page-frame.ts'
 
 const TEMPLATES = new URL('../../../templates/', import.meta.url)
 

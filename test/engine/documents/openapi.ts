@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { compileHarbour, FACTS, HARBOUR, at, items, members, renderJson } from '../../support/documents.ts'
-import type { Json } from '../../../src/engine/json.ts'
+import type { Json } from '../../../src/engine/base/json.ts'
 
 const document = renderJson('openapi')
 const operations = members(at(document, 'paths')).map(([path, item]) => ({

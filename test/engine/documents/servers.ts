@@ -2,7 +2,7 @@ import { SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprotocol/server'
 import t from 'tap'
 import type { Facts } from '../../../src/engine/documents/registry.ts'
 import { MCP_REVISIONS, serverCards, serverPages } from '../../../src/engine/documents/servers.ts'
-import { isJsonObject, type JsonObject } from '../../../src/engine/json.ts'
+import { isJsonObject, type JsonObject } from '../../../src/engine/base/json.ts'
 import { at, compileHarbour, HARBOUR, render, WITH_SERVER } from '../../support/documents.ts'
 
 const harbour = compileHarbour()

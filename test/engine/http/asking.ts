@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import t from 'tap'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Cache, createMemoryCache } from '../../../src/engine/cache/cache.ts'
-import { Failure } from '../../../src/engine/errors.ts'
+import { Failure } from '../../../src/engine/base/errors.ts'
 import type {
   Answer,
   Arguments,

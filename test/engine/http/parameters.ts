@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import type { ValidationError } from '../../../src/engine/catalog/validation-error.ts'
 import type { Arguments } from '../../../src/engine/handler.ts'
-import type { Json } from '../../../src/engine/json.ts'
+import type { Json } from '../../../src/engine/base/json.ts'
 import { compileArguments, compileValidator, type Validator } from '../../../src/engine/catalog/validator.ts'
 import { compileRoutes, routeAt } from '../../support/catalogs.ts'
 

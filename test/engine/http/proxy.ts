@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type RequestListener } from 'node:h
 import type { AddressInfo } from 'node:net'
 import type { Upstream } from '../../../src/engine/catalog/catalog.ts'
 import { compileParameter } from '../../../src/engine/catalog/parameter.ts'
-import { ERRORS, Failure, InvalidParameter } from '../../../src/engine/errors.ts'
+import { ERRORS, Failure, InvalidParameter } from '../../../src/engine/base/errors.ts'
 import type { Answer, Arguments } from '../../../src/engine/handler.ts'
 import { createProxy } from '../../../src/engine/http/proxy.ts'
 import { fixedContext } from '../../support/handler-context.ts'

@@ -14,7 +14,7 @@ import { CommitAbandonedError, JointCommit } from '../../../src/engine/ledger/jo
 import { cleanUp } from '../../../src/engine/ledger/clean-up.ts'
 import type { PaymentRecord, Receipt } from '../../../src/engine/ledger/payment-record.ts'
 import { LEASE_MS } from '../../../src/engine/ledger/payment-lifecycle.ts'
-import { LedgerError } from '../../../src/engine/errors.ts'
+import { LedgerError } from '../../../src/engine/base/errors.ts'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
 import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
 import { asStored, makePurchase } from '../../support/payment-records.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Served } from '../../../src/engine/cache/cache.ts'
-import { Failure } from '../../../src/engine/errors.ts'
+import { Failure } from '../../../src/engine/base/errors.ts'
 import type { Answer, EnvelopedAnswer } from '../../../src/engine/handler.ts'
 import { wrapResponse as envelopAt, type Preview } from '../../../src/engine/purchase/execution.ts'
 import type { Route } from '../../../src/engine/catalog/catalog.ts'

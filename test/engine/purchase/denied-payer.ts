@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import type { Json } from '../../../src/engine/json.ts'
+import type { Json } from '../../../src/engine/base/json.ts'
 import { callTool } from '../../support/mcp.ts'
 import {
   addressOf,

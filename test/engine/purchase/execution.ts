@@ -2,7 +2,7 @@ import t from 'tap'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Cache, createMemoryCache } from '../../../src/engine/cache/cache.ts'
 import type { Operation } from '../../../src/engine/catalog/catalog.ts'
-import { Failure } from '../../../src/engine/errors.ts'
+import { Failure } from '../../../src/engine/base/errors.ts'
 import type { Answer, Context, UntypedHandler } from '../../../src/engine/handler.ts'
 import {
   digestArguments,

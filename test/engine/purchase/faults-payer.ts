@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isJsonObject } from '../../../src/engine/json.ts'
+import { isJsonObject } from '../../../src/engine/base/json.ts'
 import { openBuyer, readBought } from '../../support/buyer.ts'
 import {
   addressOf,

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { OFFERING_MS, RecentOffers } from '../../../src/engine/purchase/recent-offers.ts'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
-import type { Micros } from '../../../src/engine/money.ts'
+import type { Micros } from '../../../src/engine/base/money.ts'
 import { compileRoutes } from '../../support/catalogs.ts'
 import { FORGED, NOW, openShop, POOR } from '../../support/scripted-protocol.ts'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Failure } from '../../../src/engine/errors.ts'
+import { Failure } from '../../../src/engine/base/errors.ts'
 import { markReceived } from '../../../src/engine/purchase/delivery-marks.ts'
 import type { HandlerCall } from '../../../src/engine/purchase/request.ts'
 import { isThrottled } from '../../../src/engine/purchase/payer-throttle.ts'

@@ -1,5 +1,5 @@
-import { ERRORS } from '../../../src/engine/errors.ts'
-import { isJsonObject, type JsonObject } from '../../../src/engine/json.ts'
+import { ERRORS } from '../../../src/engine/base/errors.ts'
+import { isJsonObject, type JsonObject } from '../../../src/engine/base/json.ts'
 import type { Answer } from './connection.ts'
 
 /** Part of fuzzed texts: its presence in a header, or unescaped in a page, is a vulnerability. */

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json } from '../../../src/engine/json.ts'
+import { isJsonObject, type Json } from '../../../src/engine/base/json.ts'
 import type { HandlerCall, UpstreamCall } from './recording-shop.ts'
 import { isList, type Rate, type Rule, type Sold } from './price-declarations.ts'
 

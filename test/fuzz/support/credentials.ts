@@ -1,4 +1,4 @@
-import type { Json } from '../../../src/engine/json.ts'
+import type { Json } from '../../../src/engine/base/json.ts'
 import { CANARY } from './answer-rules.ts'
 import { mutated, strange } from './json-tree.ts'
 import { fc } from '../../support/fast-check.ts'

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../../src/engine/json.ts'
+import type { Json, JsonObject } from '../../../src/engine/base/json.ts'
 import { fc } from '../../support/fast-check.ts'
 import { HANDLER_NAMES } from './recording-shop.ts'
 

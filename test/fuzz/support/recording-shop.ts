@@ -10,9 +10,9 @@ import type { Arguments, HandlerMap } from '../../../src/engine/handler.ts'
 import { attach, createHttpServer } from '../../../src/engine/http/server.ts'
 import { createService } from '../../../src/engine/http/service.ts'
 import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
-import { toMicros } from '../../../src/engine/money.ts'
+import { toMicros } from '../../../src/engine/base/money.ts'
 import type { Detection, Offer, Payment, Protocol } from '../../../src/engine/protocols/protocol.ts'
-import { systemRuntime } from '../../../src/engine/runtime.ts'
+import { systemRuntime } from '../../../src/engine/base/runtime.ts'
 import { listening } from '../../support/http.ts'
 
 /** A request as it reached the upstream. */

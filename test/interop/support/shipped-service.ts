@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { isJsonObject, type Json, type JsonObject } from '../../../src/engine/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../../src/engine/base/json.ts'
 import { PAID, SAMPLES, type SpecifiedPaidRoute, type SpecifiedRoute } from '../../fixtures/specification.ts'
 import { startServer, type RunningServer } from '../../support/server.ts'
 import { shippedCatalog } from '../../support/shipped-catalog.ts'

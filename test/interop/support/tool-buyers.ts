@@ -16,7 +16,7 @@ import { McpClient } from 'mppx/mcp/client'
 import { createClient, http } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { tempo as tempoChain } from 'viem/tempo/chains'
-import type { Json, JsonObject } from '../../../src/engine/json.ts'
+import type { Json, JsonObject } from '../../../src/engine/base/json.ts'
 import { TEMPO_CHAIN } from '../../support/tempo.ts'
 import type { Hex } from '../../support/payment.ts'
 

@@ -10,7 +10,7 @@ import {
   walletActions,
 } from 'viem'
 import { baseSepolia } from 'viem/chains'
-import type { JsonObject } from '../../../src/engine/json.ts'
+import type { JsonObject } from '../../../src/engine/base/json.ts'
 import { onchainClient, type OnchainClient } from '../../support/base-chain.ts'
 import { at, items } from '../../support/documents.ts'
 import { addressOf, randomKey, type Hex } from '../../support/payment.ts'

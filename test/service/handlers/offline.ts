@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
 import { onchainClient } from '../../support/base-chain.ts'
-import type { JsonObject } from '../../../src/engine/json.ts'
+import type { JsonObject } from '../../../src/engine/base/json.ts'
 import { callTool } from '../../support/mcp.ts'
 import { sign, stockFetch, type Challenge } from '../../support/payment.ts'
 import { readSandboxFile, startServer } from '../../support/server.ts'

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { privateKeyToAccount } from 'viem/accounts'
 import { createSiweMessage } from 'viem/siwe'
-import { isJsonObject, type Json, type JsonObject } from '../../../src/engine/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../../src/engine/base/json.ts'
 import { schemaDifferences } from '../support/answer-shape.ts'
 import { callTool, listTools, type ToolResult } from '../../support/mcp.ts'
 import { addressOf, sign, type Challenge, type Hex } from '../../support/payment.ts'

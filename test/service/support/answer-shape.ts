@@ -3,7 +3,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { loadCatalog } from '../../../src/engine/catalog/load.ts'
 import { documentNames } from '../../../src/engine/documents/all.ts'
 import type { Answer, EnvelopedAnswer } from '../../../src/engine/handler.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../../src/engine/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../../src/engine/base/json.ts'
 import { enveloped } from '../../support/handler-context.ts'
 
 const ENVELOPE = [

@@ -9,7 +9,7 @@ import { execute, ANONYMOUS, type ExecutionDeps } from '../../../src/engine/purc
 import type { Fault } from '../../../src/service/stand-ins/fault.ts'
 import { startStandIns } from '../../../src/service/stand-ins/stand-ins.ts'
 import { Memories } from '../../../src/service/memory/memories.ts'
-import { createHandlers } from '../../../src/service/service.ts'
+import { createHandlers } from '../../../src/service/definition.ts'
 import { STAND_IN_LISTS } from '../../../src/service/sources/sanctions/lists.ts'
 import { MetricsBySource } from '../../../src/service/sources/source-metrics.ts'
 import { enveloped } from '../../support/handler-context.ts'

@@ -1,4 +1,4 @@
-import type { Address } from '../../address.ts'
+import type { Address } from '../../base/address.ts'
 import type { Bid } from './fees.ts'
 
 /** An account that pays the gas. */

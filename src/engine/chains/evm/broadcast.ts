@@ -1,4 +1,4 @@
-import type { Clock } from '../../runtime.ts'
+import type { Clock } from '../../base/poll.ts'
 import type { SignedTransaction } from './account.ts'
 import type { Chain } from './chain.ts'
 

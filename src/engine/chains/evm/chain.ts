@@ -1,6 +1,6 @@
-import type { Address } from '../../address.ts'
-import { isJsonObject } from '../../json.ts'
-import type { RpcTransport } from '../../runtime.ts'
+import type { Address } from '../../base/address.ts'
+import { isJsonObject } from '../../base/json.ts'
+import type { RpcTransport } from '../../base/runtime.ts'
 import type { Log, LogFilter, Span } from './event-log.ts'
 import { type Rpc, createRpc, type RpcAnswer } from './json-rpc.ts'
 

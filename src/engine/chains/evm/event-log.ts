@@ -1,4 +1,4 @@
-import type { Address } from '../../address.ts'
+import type { Address } from '../../base/address.ts'
 
 /** An event of a contract, from a block. */
 export interface Log {

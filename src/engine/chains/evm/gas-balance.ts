@@ -1,5 +1,5 @@
-import type { Address } from '../../address.ts'
-import type { Network } from '../../networks.ts'
+import type { Address } from '../../base/address.ts'
+import type { Network } from '../../base/networks.ts'
 import { GAS } from './account.ts'
 import type { Chain, Fees } from './chain.ts'
 

@@ -1,5 +1,5 @@
-import type { RpcTransport } from '../../runtime.ts'
-import { isJsonObject, type JsonObject } from '../../json.ts'
+import type { RpcTransport } from '../../base/runtime.ts'
+import { isJsonObject, type JsonObject } from '../../base/json.ts'
 
 /** An answer of an Ethereum node, or the failure to get one. */
 export type RpcAnswer<T> =

@@ -1,4 +1,4 @@
-import { type Address } from '../../address.ts'
+import { type Address } from '../../base/address.ts'
 import { type Chain, type TransactionReceipt } from './chain.ts'
 import type { Span, Log, LogFilter } from './event-log.ts'
 import type { RpcAnswer } from './json-rpc.ts'

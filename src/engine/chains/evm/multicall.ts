@@ -1,5 +1,5 @@
-import type { Address } from '../../address.ts'
-import type { Clock } from '../../runtime.ts'
+import type { Address } from '../../base/address.ts'
+import type { Clock } from '../../base/poll.ts'
 import { word, type Chain, type Sender } from './chain.ts'
 import type { TransactionCall } from './transaction.ts'
 

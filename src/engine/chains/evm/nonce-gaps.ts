@@ -2,8 +2,8 @@ import type { Account } from './account.ts'
 import { type Broadcast, broadcast } from './broadcast.ts'
 import type { TransactionRequest, Signed } from './transaction.ts'
 import type { Chain } from './chain.ts'
-import type { Clock } from '../../runtime.ts'
-import type { Network } from '../../networks.ts'
+import type { Clock } from '../../base/poll.ts'
+import type { Network } from '../../base/networks.ts'
 
 /** A transfer of nothing to the account itself, which uses up a nonce. */
 export function fillerOf({

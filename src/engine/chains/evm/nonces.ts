@@ -1,4 +1,4 @@
-import type { Address } from '../../address.ts'
+import type { Address } from '../../base/address.ts'
 import { type LockSettings, DistributedLock } from '../../ledger/distributed-lock.ts'
 import type { LeaseState } from '../../ledger/ledger.ts'
 import type { Chain } from './chain.ts'

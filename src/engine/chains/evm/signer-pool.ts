@@ -1,4 +1,4 @@
-import type { Address } from '../../address.ts'
+import type { Address } from '../../base/address.ts'
 import type { Signer } from './signer.ts'
 import type { TransactionRequest, SendResult } from './transaction.ts'
 import type { UnminedTransactions } from './unmined.ts'

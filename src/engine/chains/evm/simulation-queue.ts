@@ -1,4 +1,4 @@
-import type { Clock } from '../../runtime.ts'
+import type { Clock } from '../../base/poll.ts'
 import type { Sender } from './chain.ts'
 import type { Multicall } from './multicall.ts'
 import { type Call, MOST_CALLS, CHECK_IN_BATCH_MS } from './multicall.ts'

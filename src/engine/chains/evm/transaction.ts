@@ -1,5 +1,5 @@
-import type { Address } from '../../address.ts'
-import type { Refusal } from '../../errors.ts'
+import type { Address } from '../../base/address.ts'
+import type { Refusal } from '../../base/errors.ts'
 import type { JointCommit } from '../../ledger/joint-commit.ts'
 import type { OwnTransaction } from '../../ledger/payment-record.ts'
 import type { Bid } from './fees.ts'

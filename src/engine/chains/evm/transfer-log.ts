@@ -1,4 +1,4 @@
-import { type Address, sameAddress, isAddress, toChecksum } from '../../address.ts'
+import { type Address, sameAddress, isAddress, toChecksum } from '../../base/address.ts'
 import { word } from './chain.ts'
 import type { LogFilter, Log } from './event-log.ts'
 

@@ -1,7 +1,7 @@
 import { createHash, createHmac, hash, timingSafeEqual } from 'node:crypto'
 import type { Endpoint } from '../../catalog/catalog.ts'
-import { canonicalJson, slim, type Json, type JsonObject } from '../../json.ts'
-import type { Micros } from '../../money.ts'
+import { canonicalJson, slim, type Json, type JsonObject } from '../../base/json.ts'
+import type { Micros } from '../../base/money.ts'
 import { encodeAfter, TOKEN_LENGTH, type Challenge, type IssuedChallenge } from '../protocol.ts'
 
 export const METHOD = 'tempo'

@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import { isJsonObject, parseJson } from '../../json.ts'
-import { once } from '../../runtime.ts'
+import { isJsonObject, parseJson } from '../../base/json.ts'
+import { once } from '../../base/once.ts'
 import type { Detection } from '../protocol.ts'
 import { encode, INTENT, METHOD, type BoundParameters } from './challenge.ts'
 

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto'
-import { toChecksum } from '../../address.ts'
+import { toChecksum } from '../../base/address.ts'
 import type { Payments } from '../../catalog/catalog.ts'
 import { Chain } from '../../chains/evm/chain.ts'
 import { CANNOT_LOOK, lookAtBlocks } from '../../chains/evm/finality.ts'
-import type { Clock, RpcTransport } from '../../runtime.ts'
-import type { Refusal } from '../../errors.ts'
-import { isJsonObject, parseJson, type JsonObject } from '../../json.ts'
+import type { RpcTransport } from '../../base/runtime.ts'
+import type { Clock } from '../../base/poll.ts'
+import type { Refusal } from '../../base/errors.ts'
+import { isJsonObject, parseJson, type JsonObject } from '../../base/json.ts'
 import type { PaymentRecord, Receipt } from '../../ledger/payment-record.ts'
-import { isLoopback } from '../../origin.ts'
+import { isLoopback } from '../../base/loopback.ts'
 import {
   createTokens,
   fixedPrice,

@@ -1,4 +1,4 @@
-import type { Address } from '../../address.ts'
+import type { Address } from '../../base/address.ts'
 import { word, type Chain } from '../../chains/evm/chain.ts'
 import { isRevert } from '../../chains/evm/json-rpc.ts'
 

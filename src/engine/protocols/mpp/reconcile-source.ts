@@ -1,9 +1,9 @@
 import { keccak256 } from 'js-sha3'
-import { sameAddress, type Address } from '../../address.ts'
+import { sameAddress, type Address } from '../../base/address.ts'
 import type { PaymentRecord } from '../../ledger/payment-record.ts'
 import { isTransactionHash, spanOf, type LogScanner } from '../../chains/evm/log-scanner.ts'
 import { addressTopic, readTransfer, transfersTo, type Transfer } from '../../chains/evm/transfer-log.ts'
-import type { IncomingSpan, OnchainStatus, Incoming, ReconcileSource } from '../reconcile/compare.ts'
+import type { IncomingSpan, OnchainStatus, Incoming, ReconcileSource } from '../reconcile-source.ts'
 import type { Log, Span } from '../../chains/evm/event-log.ts'
 
 export const TRANSFER_WITH_MEMO =

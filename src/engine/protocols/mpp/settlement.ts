@@ -1,10 +1,10 @@
-import type { Address } from '../../address.ts'
+import type { Address } from '../../base/address.ts'
 import { blockOf } from '../../chains/evm/finality.ts'
 import { isTransfer, type Transfer } from '../../chains/evm/transfer-log.ts'
 import { isHex, type Chain, type TransactionReceipt } from '../../chains/evm/chain.ts'
 import { isRevert } from '../../chains/evm/json-rpc.ts'
-import { poll, type Clock } from '../../runtime.ts'
-import type { Refusal } from '../../errors.ts'
+import { poll, type Clock } from '../../base/poll.ts'
+import type { Refusal } from '../../base/errors.ts'
 import type { PayerTransaction } from '../../ledger/payment-record.ts'
 import { SETTLEMENT_FAILED, UNCONFIRMED, type Settlement } from '../protocol.ts'
 

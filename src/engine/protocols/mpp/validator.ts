@@ -1,6 +1,6 @@
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import type { Address } from '../../address.ts'
+import type { Address } from '../../base/address.ts'
 import type { Refusal } from '../protocol.ts'
 
 /** What a transaction has to do to pay a challenge. */

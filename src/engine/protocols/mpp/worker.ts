@@ -26,8 +26,8 @@ import { publicKeyToAddress } from 'viem/accounts'
 import { verifyHash } from 'viem/actions'
 import { Abis, TokenId, Transaction } from 'viem/tempo'
 import { tempo as tempoChain } from 'viem/tempo/chains'
-import { sameAddress, toChecksum, type Address } from '../../address.ts'
-import type { ErrorCode } from '../../errors.ts'
+import { sameAddress, toChecksum, type Address } from '../../base/address.ts'
+import type { ErrorCode } from '../../base/errors.ts'
 import type { Answer, Answered, Asked, Question, ThreadSettings, Demand } from './validator.ts'
 
 /** Slower than any healthy node, and less than a question may take. */

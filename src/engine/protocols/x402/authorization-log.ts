@@ -1,5 +1,5 @@
 import { keccak256 } from 'js-sha3'
-import { sameAddress } from '../../address.ts'
+import { sameAddress } from '../../base/address.ts'
 import { word } from '../../chains/evm/chain.ts'
 import type { Log } from '../../chains/evm/event-log.ts'
 import { TRANSFER } from '../../chains/evm/transfer-log.ts'

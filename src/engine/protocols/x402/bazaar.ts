@@ -8,7 +8,7 @@ import {
 } from '../../catalog/catalog.ts'
 import { bodyExample, JSON_MEDIA, kindOf } from '../../catalog/body.ts'
 import { inputOf, inputSchema, parameterSchema } from '../../catalog/input-schema.ts'
-import { compact, isJsonObject, type Json, type JsonObject } from '../../json.ts'
+import { compact, isJsonObject, type Json, type JsonObject } from '../../base/json.ts'
 
 /** Everything; without the dialect of the schema; without tags; without limits; without choices and what is required; types only. */
 const INPUTS = ['full', 'tagged', 'limited', 'plain', 'outline', 'bare'] as const

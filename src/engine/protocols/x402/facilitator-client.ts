@@ -1,7 +1,7 @@
 import { isTransactionHash } from '../../chains/evm/log-scanner.ts'
-import { isJsonObject, parseJson } from '../../json.ts'
-import type { Network } from '../../networks.ts'
-import type { Runtime } from '../../runtime.ts'
+import { isJsonObject, parseJson } from '../../base/json.ts'
+import type { Network } from '../../base/networks.ts'
+import type { Runtime } from '../../base/runtime.ts'
 import { cdpToken, readCdpKey, type CdpCredentials } from './cdp-token.ts'
 import { EXTENSION_RESPONSES, readListingResponse, type ListingResponse } from './listing-reports.ts'
 

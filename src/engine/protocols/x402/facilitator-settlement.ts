@@ -1,5 +1,5 @@
-import { poll, type Clock, type Pace } from '../../runtime.ts'
-import type { ErrorCode, Refusal } from '../../errors.ts'
+import { poll, type Clock, type Pace } from '../../base/poll.ts'
+import type { ErrorCode, Refusal } from '../../base/errors.ts'
 import type { SettlementAttempt } from '../../ledger/payment-record.ts'
 import type { Journal, Settlement } from '../protocol.ts'
 import { simulate } from './transfer-call.ts'

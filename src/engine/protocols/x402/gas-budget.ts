@@ -1,5 +1,5 @@
 import type { Ledger } from '../../ledger/ledger.ts'
-import type { Network } from '../../networks.ts'
+import type { Network } from '../../base/networks.ts'
 import type { GasLosses } from './gas-losses.ts'
 import { countedWith, shareOf, STANDINGS, type ByStanding, type Standing } from './gas-shares.ts'
 

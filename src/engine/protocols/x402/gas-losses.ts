@@ -1,8 +1,8 @@
-import type { Address } from '../../address.ts'
+import type { Address } from '../../base/address.ts'
 import { formatCoin } from '../../chains/evm/gas-balance.ts'
-import type { Refusal } from '../../errors.ts'
+import type { Refusal } from '../../base/errors.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
-import type { Network } from '../../networks.ts'
+import type { Network } from '../../base/networks.ts'
 import { countedWith, shareOf, STANDINGS, type ByStanding, type Standing } from './gas-shares.ts'
 
 /** A payer with so many reverted transactions within the time is refused until the first of them is that old. */

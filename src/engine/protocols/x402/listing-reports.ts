@@ -1,4 +1,4 @@
-import { isJsonObject, parseJson } from '../../json.ts'
+import { isJsonObject, parseJson } from '../../base/json.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 
 /** The report of a facilitator about the listing of an operation in its registry, sent with a settlement. */

@@ -1,10 +1,11 @@
-import { isAddress, toChecksum } from '../../address.ts'
+import { isAddress, toChecksum } from '../../base/address.ts'
 import type { Payments } from '../../catalog/catalog.ts'
 import { Chain } from '../../chains/evm/chain.ts'
 import { CANNOT_LOOK, lookAtBlocks } from '../../chains/evm/finality.ts'
-import { onceResolved, type RpcTransport } from '../../runtime.ts'
+import { type RpcTransport } from '../../base/runtime.ts'
+import { onceResolved } from '../../base/once.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
-import { findNetwork, NETWORKS, type Limits, type Network } from '../../networks.ts'
+import { findNetwork, NETWORKS, type Limits, type Network } from '../../base/networks.ts'
 import type { SettingNames } from '../protocol.ts'
 import {
   createFacilitator,

@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import { toChecksum, type Address } from '../../address.ts'
-import { isJsonObject, parseJson, type JsonObject } from '../../json.ts'
+import { toChecksum, type Address } from '../../base/address.ts'
+import { isJsonObject, parseJson, type JsonObject } from '../../base/json.ts'
 import type { Detection } from '../protocol.ts'
 import type { Requirements } from './requirements.ts'
 

@@ -1,6 +1,6 @@
-import { sameAddress, type Address } from '../../address.ts'
+import { sameAddress, type Address } from '../../base/address.ts'
 import type { PaymentRecord } from '../../ledger/payment-record.ts'
-import type { Network } from '../../networks.ts'
+import type { Network } from '../../base/networks.ts'
 import { isTransactionHash, spanOf, type LogScanner } from '../../chains/evm/log-scanner.ts'
 import {
   addressTopic,
@@ -15,7 +15,7 @@ import type {
   Incoming,
   OnchainPayment,
   ReconcileSource,
-} from '../reconcile/compare.ts'
+} from '../reconcile-source.ts'
 import { paymentKey, readPaymentKey } from './x402.ts'
 import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED } from './authorization-log.ts'
 import { stateCall } from './token.ts'

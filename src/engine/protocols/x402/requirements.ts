@@ -1,7 +1,7 @@
 import type { Operation } from '../../catalog/catalog.ts'
-import type { Json } from '../../json.ts'
-import { formatPrice, PRICE_DECIMALS, type Micros } from '../../money.ts'
-import type { Network } from '../../networks.ts'
+import type { Json } from '../../base/json.ts'
+import { formatPrice, PRICE_DECIMALS, type Micros } from '../../base/money.ts'
+import type { Network } from '../../base/networks.ts'
 
 /** One entry of `accepts`, and its echo under `accepted` (x402 v2 core §5.1.2). */
 export interface Requirements {

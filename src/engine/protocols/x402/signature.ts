@@ -1,6 +1,6 @@
 import { keccak256 } from 'js-sha3'
 import { isPrivate, pointFromScalar, recover } from 'tiny-secp256k1'
-import { type Address, toChecksum } from '../../address.ts'
+import { type Address, toChecksum } from '../../base/address.ts'
 
 /** Half the order of secp256k1: the token refuses signatures with a larger s (EIP-2), so they are refused here. */
 const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n

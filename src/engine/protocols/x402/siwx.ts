@@ -1,8 +1,8 @@
 import { keccak256 } from 'js-sha3'
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import { sameAddress, toChecksum, type Address } from '../../address.ts'
-import { isJsonObject, type JsonObject } from '../../json.ts'
-import { once } from '../../runtime.ts'
+import { sameAddress, toChecksum, type Address } from '../../base/address.ts'
+import { isJsonObject, type JsonObject } from '../../base/json.ts'
+import { once } from '../../base/once.ts'
 import { recoverSigner, splitSignature } from './signature.ts'
 
 /** A proof of x402's extension sign-in-with-x: the fields of an EIP-4361 message and its signer. */

@@ -1,6 +1,6 @@
-import type { Address } from '../../address.ts'
+import type { Address } from '../../base/address.ts'
 import { word, type Chain } from '../../chains/evm/chain.ts'
-import type { ErrorCode, Refusal } from '../../errors.ts'
+import type { ErrorCode, Refusal } from '../../base/errors.ts'
 import { isRevert, type Refused, type RpcAnswer } from '../../chains/evm/json-rpc.ts'
 import { selector, decodeText, bytes } from './abi.ts'
 

@@ -1,12 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isDeepStrictEqual } from 'node:util'
-import { isAddress, sameAddress, toChecksum, type Address } from '../../address.ts'
+import { isAddress, sameAddress, toChecksum, type Address } from '../../base/address.ts'
 import type { Endpoint, Service } from '../../catalog/catalog.ts'
 import { CANNOT_LOOK, type BlockLook } from '../../chains/evm/finality.ts'
-import type { ErrorCode, Refusal } from '../../errors.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../json.ts'
+import type { ErrorCode, Refusal } from '../../base/errors.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { BlockReference, PaymentRecord, Receipt } from '../../ledger/payment-record.ts'
-import type { Network } from '../../networks.ts'
+import type { Network } from '../../base/networks.ts'
 import {
   createTokens,
   exampleAmount,

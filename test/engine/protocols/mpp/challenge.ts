@@ -14,7 +14,7 @@ import {
 import { findCredential } from '../../../../src/engine/protocols/mpp/credential.ts'
 import { createTokens, type IssuedChallenge } from '../../../../src/engine/protocols/protocol.ts'
 import type { Route } from '../../../../src/engine/catalog/catalog.ts'
-import { parsePrice } from '../../../../src/engine/money.ts'
+import { parsePrice } from '../../../../src/engine/base/money.ts'
 import { paidRoutes, shippedCatalog } from '../../../support/shipped-catalog.ts'
 import { randomBytes } from '../../../support/random.ts'
 import { fixedPriceOf } from '../../../support/catalogs.ts'

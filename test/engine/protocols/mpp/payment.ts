@@ -3,7 +3,7 @@ import { concatHex, fromRlp, keccak256, toRlp, type Account as ViemAccount } fro
 import { privateKeyToAccount } from 'viem/accounts'
 import { Account, Actions, P256, Transaction } from 'viem/tempo'
 import t from 'tap'
-import { toMicros } from '../../../../src/engine/money.ts'
+import { toMicros } from '../../../../src/engine/base/money.ts'
 import { openMppProtocol } from '../../../support/mpp.ts'
 import { addressOf, randomKey, type Hex } from '../../../support/payment.ts'
 import {

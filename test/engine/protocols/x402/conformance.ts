@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import { decodePaymentRequiredHeader } from '@x402/core/http'
 import { PaymentRequiredV2Schema } from '@x402/core/schemas'
 import t from 'tap'
-import { isJsonObject } from '../../../../src/engine/json.ts'
+import { isJsonObject } from '../../../../src/engine/base/json.ts'
 import { readProblem } from '../../../support/http.ts'
 import {
   addressOf,

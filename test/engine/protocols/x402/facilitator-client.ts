@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type RequestListener } from 'no
 import { createServer as createSocketServer, type Server, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { createFacilitator, wasNeverSent } from '../../../../src/engine/protocols/x402/facilitator-client.ts'
-import { systemRuntime } from '../../../../src/engine/runtime.ts'
+import { systemRuntime } from '../../../../src/engine/base/runtime.ts'
 import { listening } from '../../../support/http.ts'
 
 const HASH = `0x${'ab'.repeat(32)}`

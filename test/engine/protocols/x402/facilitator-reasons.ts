@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import { ERRORS } from '../../../../src/engine/errors.ts'
+import { ERRORS } from '../../../../src/engine/base/errors.ts'
 import { settleRefusal, verifyRefusal } from '../../../../src/engine/protocols/x402/facilitator-settlement.ts'
 
 /** Error names in the program of the SDK’s facilitator, as it is installed. */

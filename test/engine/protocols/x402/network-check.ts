@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { encodeAbiParameters, parseAbiParameters } from 'viem'
-import type { Network } from '../../../../src/engine/networks.ts'
+import type { Network } from '../../../../src/engine/base/networks.ts'
 import { Chain } from '../../../../src/engine/chains/evm/chain.ts'
 import { checkNetwork, checkToken, warningsOf } from '../../../../src/engine/protocols/x402/network-check.ts'
 import { startEvmChain } from '../../../../src/sandbox/evm/chain.ts'

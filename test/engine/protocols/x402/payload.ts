@@ -1,6 +1,6 @@
 import t from 'tap'
 import { decodePayload } from '../../../../src/engine/protocols/x402/payload.ts'
-import type { Json } from '../../../../src/engine/json.ts'
+import type { Json } from '../../../../src/engine/base/json.ts'
 import { encode } from '../../../support/payment.ts'
 
 const AUTHORIZATION = {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { hashTypedData } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { NETWORKS, type Network } from '../../../../src/engine/networks.ts'
+import { NETWORKS, type Network } from '../../../../src/engine/base/networks.ts'
 import {
   addressOfKey,
   recoverSigner,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ERRORS } from '../../../../src/engine/errors.ts'
+import { ERRORS } from '../../../../src/engine/base/errors.ts'
 import type { Detection, Payment } from '../../../../src/engine/protocols/protocol.ts'
 import { encode, randomKey, sign, type Challenge } from '../../../support/payment.ts'
 import { BASE_URL, paidRoutes, quietX402, shippedCatalog } from '../../../support/shipped-catalog.ts'

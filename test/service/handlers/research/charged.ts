@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import type { JsonObject } from '../../../../src/engine/json.ts'
+import type { JsonObject } from '../../../../src/engine/base/json.ts'
 import { listening } from '../../../support/http.ts'
 import { callTool, listTools, type ToolResult } from '../../../support/mcp.ts'
 import {

@@ -1,11 +1,11 @@
 import { keccak256, stringToHex } from 'viem'
-import { isAddress, sameAddress, type Address } from '../address.ts'
+import { isAddress, sameAddress, type Address } from '../base/address.ts'
 import type { Log, LogFilter } from '../chains/evm/event-log.ts'
 import { addressTopic, topicAddress } from '../chains/evm/transfer-log.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
-import { findNetwork, type Network } from '../networks.ts'
-import { TRANSFER_WITH_MEMO } from './mpp/reconcile-source.ts'
-import { AUTHORIZATION_USED, containsTransfer } from './x402/authorization-log.ts'
+import { findNetwork, type Network } from '../base/networks.ts'
+import { TRANSFER_WITH_MEMO } from '../protocols/mpp/reconcile-source.ts'
+import { AUTHORIZATION_USED, containsTransfer } from '../protocols/x402/authorization-log.ts'
 
 /** What is sent back for a payment, and the name under which the chain shows it. */
 export interface RefundTerms {

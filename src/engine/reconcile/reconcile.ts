@@ -1,14 +1,14 @@
-import { isAddress, sameAddress, toChecksum, type Address } from '../../address.ts'
-import { LogScanner, RpcUnavailableError } from '../../chains/evm/log-scanner.ts'
-import { Chain } from '../../chains/evm/chain.ts'
-import { type RpcTransport } from '../../runtime.ts'
-import type { PaymentRecord } from '../../ledger/payment-record.ts'
-import type { Ledger } from '../../ledger/ledger.ts'
-import { isRefundDue } from '../../ledger/payment-lifecycle.ts'
-import { findNetwork, NETWORKS } from '../../networks.ts'
-import { MppSource, onchainNames } from '../mpp/reconcile-source.ts'
-import { showsRefund } from '../refund-proof.ts'
-import { X402Source } from '../x402/reconcile-source.ts'
+import { isAddress, sameAddress, toChecksum, type Address } from '../base/address.ts'
+import { LogScanner, RpcUnavailableError } from '../chains/evm/log-scanner.ts'
+import { Chain } from '../chains/evm/chain.ts'
+import { type RpcTransport } from '../base/runtime.ts'
+import type { PaymentRecord } from '../ledger/payment-record.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { isRefundDue } from '../ledger/payment-lifecycle.ts'
+import { findNetwork, NETWORKS } from '../base/networks.ts'
+import { MppSource, onchainNames } from '../protocols/mpp/reconcile-source.ts'
+import { showsRefund } from '../refunds/refund-proof.ts'
+import { X402Source } from '../protocols/x402/reconcile-source.ts'
 import {
   compareEntry,
   comparePayment,
@@ -16,10 +16,10 @@ import {
   isQuestionable,
   type Checked,
   type Difference,
-  type ReconcileSource,
   type Statement,
   type Verdict,
 } from './compare.ts'
+import { type ReconcileSource } from '../protocols/reconcile-source.ts'
 
 interface ReconcileSettings {
   /** Is only read. */

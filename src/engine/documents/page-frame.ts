@@ -12,7 +12,7 @@ import {
   type Render,
 } from './registry.ts'
 import { escapeInvisible, type TemplateContext, TEMPLATES, webAddress } from './template.ts'
-import { SANDBOX } from './copy.ts'
+import { SANDBOX } from './wording.ts'
 
 /** A file that pages refer to. */
 interface BrandFile {

@@ -1,10 +1,10 @@
 import { parentPort } from 'node:worker_threads'
-import type { Catalog, Operation, Route } from './catalog/catalog.ts'
-import { CatalogError } from './catalog/issue.ts'
-import type { Mark } from './catalog/load.ts'
+import type { Catalog, Operation, Route } from '../catalog/catalog.ts'
+import { CatalogError } from '../catalog/issue.ts'
+import type { Mark } from '../catalog/load.ts'
 import type { Answer, Question, SentFacts, Slice } from './catalog-thread.ts'
-import type { Facts } from './documents/registry.ts'
-import type { Pages } from './http/pages.ts'
+import type { Facts } from '../documents/registry.ts'
+import type { Pages } from '../http/rendered-pages.ts'
 
 let sending: Iterator<Slice> = [].values()
 const operations: Operation[] = []
@@ -24,7 +24,7 @@ async function answer(question: Question): Promise<Answer> {
       routes.push(...question.slice.routes)
       return { kind: 'taken' }
     case 'render': {
-      const { renderPages } = await import('./http/pages.ts')
+      const { renderPages } = await import('../http/rendered-pages.ts')
       const catalog = { ...question.head, operations, routes }
       return { kind: 'rendered', pages: renderPages(catalog, await factsOf(catalog, question.facts)) }
     }
@@ -48,8 +48,8 @@ async function read({ place, loaded, baseUrl }: Question & { readonly kind: 'rea
 
 /** The render facts from those that were sent, with the published challenges. */
 async function factsOf(catalog: Catalog, { ready, accepted, ...facts }: SentFacts): Promise<Facts> {
-  const { exampleAmount } = await import('./protocols/protocol.ts')
-  const { createChallenge } = await import('./protocols/x402/challenge.ts')
+  const { exampleAmount } = await import('../protocols/protocol.ts')
+  const { createChallenge } = await import('../protocols/x402/challenge.ts')
   const settings = {
     service: catalog.service,
     baseUrl: facts.baseUrl,

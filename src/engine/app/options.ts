@@ -1,11 +1,11 @@
-import { isAddress } from './address.ts'
-import type { Observe } from './access.ts'
-import { didYouMean } from './catalog/issue.ts'
+import { isAddress } from '../base/address.ts'
+import type { Observe } from '../base/access-record.ts'
+import { didYouMean } from '../catalog/issue.ts'
 import type { PaymentConfig } from './compose.ts'
-import type { HandlerMap } from './handler.ts'
-import { findNetwork, NETWORKS } from './networks.ts'
-import type { SettingNames } from './protocols/protocol.ts'
-import type { CdpCredentials } from './protocols/x402/cdp-token.ts'
+import type { HandlerMap } from '../handler.ts'
+import { findNetwork, NETWORKS } from '../base/networks.ts'
+import type { SettingNames } from '../protocols/protocol.ts'
+import type { CdpCredentials } from '../protocols/x402/cdp-token.ts'
 import type { CatalogPlace } from './catalog-thread.ts'
 
 /** What {@link createRatecard} is given. */

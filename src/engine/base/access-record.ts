@@ -5,7 +5,7 @@ import type { Micros } from './money.ts'
  * One answered request as its operator may see it, without arguments, caller or answer. All names come from the
  * catalog, so the number of different values is bounded by the number of routes.
  */
-export interface Access {
+export interface AccessRecord {
   readonly method: string
   /** Route template, document path or `tool <name>`; `unknown` when the catalog has no such entry. */
   readonly place: string
@@ -28,10 +28,14 @@ export interface Access {
 }
 
 /** Called for every request once it is answered; must be quick and must not throw. */
-export type Observe = (access: Access) => void
+export type Observe = (access: AccessRecord) => void
 
 /** The detail of an access; the title of its code when whoever has failed has not said why. */
-export function detailOf(status: number, outcome: Access['outcome'], detail?: string): string | undefined {
+export function detailOf(
+  status: number,
+  outcome: AccessRecord['outcome'],
+  detail?: string,
+): string | undefined {
   if (status < 500 || outcome === 'ok') return undefined
   return detail ?? ERRORS[outcome].title
 }

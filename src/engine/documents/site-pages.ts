@@ -1,13 +1,13 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
-import { ERRORS } from '../errors.ts'
+import { ERRORS } from '../base/errors.ts'
 import { manualOf } from './docs-model.ts'
 import { curlOf } from './example.ts'
 import { chaptersOf, listedRoutes, listedTools, previewsOf, priceTag, spellTag } from './listing.ts'
-import { definePage, frame, frameOf, readPage } from './page.ts'
+import { definePage, frame, frameOf, readPage } from './page-frame.ts'
 import { type Facts, operationPath, placedDocuments } from './registry.ts'
 import { listedServers, serverPagePath } from './servers.ts'
 import { type TemplateContext, webAddress } from './template.ts'
-import { sentence, spellDuration } from './copy.ts'
+import { sentence, spellDuration } from './wording.ts'
 
 const printHome = readPage('home.html.hbs')
 

@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
 import type Koa from 'koa'
-import { Cache, type CacheStore } from './cache/cache.ts'
+import { Cache, type CacheStore } from '../cache/cache.ts'
 import {
   type CatalogReader,
   isLarge,
@@ -9,8 +9,8 @@ import {
   readAtStart,
   renderInThread,
 } from './catalog-thread.ts'
-import type { Catalog } from './catalog/catalog.ts'
-import { formatIssue } from './catalog/issue.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import { formatIssue } from '../catalog/issue.ts'
 import {
   openCache,
   openLedger,
@@ -19,14 +19,14 @@ import {
   type AllNetworks,
   type PaymentConfig,
 } from './compose.ts'
-import type { HandlerMap } from './handler.ts'
-import { createService, type Renderer, type Service, type ServiceSettings } from './http/service.ts'
-import type { Ledger } from './ledger/ledger.ts'
+import type { HandlerMap } from '../handler.ts'
+import { createService, type Renderer, type Service, type ServiceSettings } from '../http/service.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import { OptionError, OPTIONS, readPayments, type RatecardOptions } from './options.ts'
-import { invalidConfig, missingConfig, movedPayee } from './payment-config.ts'
-import type { SettingNames } from './protocols/protocol.ts'
-import { CatalogReload, type Reload } from './reload.ts'
-import { systemRuntime, type Runtime } from './runtime.ts'
+import { invalidConfig, missingConfig, movedPayee } from './config-problems.ts'
+import type { SettingNames } from '../protocols/protocol.ts'
+import { CatalogReload, type Reload } from './catalog-reload.ts'
+import { systemRuntime, type Runtime } from '../base/runtime.ts'
 
 /** A catalog that is being served. */
 export interface Ratecard {

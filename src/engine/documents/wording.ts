@@ -1,7 +1,7 @@
 import type { Catalog, Parameter, Route } from '../catalog/catalog.ts'
 import { NO_SEPARATORS } from '../catalog/input-schema.ts'
-import { formatShort, type Micros } from '../money.ts'
-import { findNetwork } from '../networks.ts'
+import { formatShort, type Micros } from '../base/money.ts'
+import { findNetwork } from '../base/networks.ts'
 import type { Facts } from './registry.ts'
 import { usualOffers } from './listing.ts'
 

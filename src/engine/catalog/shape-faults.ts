@@ -1,7 +1,7 @@
 import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
-import { isJsonObject } from '../json.ts'
+import { isJsonObject } from '../base/json.ts'
 import { suggest } from './issue.ts'
-import type { Path } from './source.ts'
+import type { Path } from './yaml-document.ts'
 
 /** An error of ajv, with its schema and value. */
 export type ShapeFault = ErrorObject<string, Record<string, unknown>>

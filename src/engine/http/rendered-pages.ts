@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import type { Catalog } from '../catalog/catalog.ts'
 import { documents } from '../documents/all.ts'
 import { pagedRoutes, renderOperation } from '../documents/operation-page.ts'
-import { brandFiles, PAGE_HEADERS } from '../documents/page.ts'
+import { brandFiles, PAGE_HEADERS } from '../documents/page-frame.ts'
 import { DOCUMENTS, type Facts, operationPath, PAGE_TYPE, placedDocuments } from '../documents/registry.ts'
 import { serverCards, serverPages } from '../documents/servers.ts'
-import { once } from '../runtime.ts'
+import { once } from '../base/once.ts'
 
 /** Rendered documents and files by path. */
 export type Pages = ReadonlyMap<string, Page>

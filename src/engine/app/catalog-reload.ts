@@ -1,8 +1,8 @@
 import { type CatalogReader, type LoadedHandlers, readInThread } from './catalog-thread.ts'
-import { routeKey, type Catalog } from './catalog/catalog.ts'
-import { CatalogError } from './catalog/issue.ts'
-import type { HandlerMap } from './handler.ts'
-import type { Renderer, Service } from './http/service.ts'
+import { routeKey, type Catalog } from '../catalog/catalog.ts'
+import { CatalogError } from '../catalog/issue.ts'
+import type { HandlerMap } from '../handler.ts'
+import type { Renderer, Service } from '../http/service.ts'
 
 /** What became of a reload: a catalog that cannot be served changes nothing. */
 export type Reload =
