@@ -198,7 +198,7 @@ export function createErrorReporter(
   now: () => number,
   hide: (text: string) => string,
 ): (fault: unknown) => void {
-  const told = new Map<string, number>()
+  const reportedAt = new Map<string, number>()
   return (fault) => {
     const text = hide(
       fault instanceof LedgerError
@@ -207,9 +207,9 @@ export function createErrorReporter(
           ? fault.message
           : `unexpected: ${fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)}`,
     )
-    for (const [line, at] of told) if (now() - at >= QUIET_MS) told.delete(line)
-    if (told.has(text)) return
-    told.set(text, now())
+    for (const [line, at] of reportedAt) if (now() - at >= QUIET_MS) reportedAt.delete(line)
+    if (reportedAt.has(text)) return
+    reportedAt.set(text, now())
     err(text)
   }
 }

@@ -56,7 +56,7 @@ import type { Runtime } from './sources/runtime.ts'
 
 /** The outside of the service: where its sources are, and what they are called in answers. */
 export interface ServiceDeps extends SourceUrls {
-  readonly world: Runtime
+  readonly runtime: Runtime
   /** Counts what becomes of the questions to every source. */
   readonly records: MetricsBySource
   readonly crossrefMailto: string | undefined
@@ -81,15 +81,24 @@ export interface ServiceDeps extends SourceUrls {
 
 /** Every handler of the shipped catalog by name; the compiler knows when one is missing. */
 export function createHandlers(outside: ServiceDeps): Handlers {
-  const { world, records, steamStore, steamApi, steamSpy: steamSpyUrl, egress, dns, rdapBootstrap } = outside
+  const {
+    runtime,
+    records,
+    steamStore,
+    steamApi,
+    steamSpy: steamSpyUrl,
+    egress,
+    dns,
+    rdapBootstrap,
+  } = outside
   const gamestore = new Gamestore(
     { ...LIVE_GAMESTORE, storeUrl: steamStore, apiUrl: steamApi, ...sourceOf(outside, 'the game store') },
-    world,
+    runtime,
     records,
   )
   const steamSpy = new SteamSpy(
     { ...LIVE_STEAMSPY, baseUrl: steamSpyUrl, ...sourceOf(outside, 'SteamSpy') },
-    world,
+    runtime,
     records,
   )
   const access = new TwitchAccess(
@@ -98,19 +107,19 @@ export function createHandlers(outside: ServiceDeps): Handlers {
       credentials: outside.standIn ? STAND_IN_CREDENTIALS : outside.twitch,
       timeoutMs: LIVE_TWITCH.timeoutMs,
     },
-    world,
+    runtime,
     records.of('twitch'),
   )
   const twitch = new Twitch(
     { ...LIVE_TWITCH, baseUrl: outside.twitchApi, ...sourceOf(outside, 'Twitch') },
     access,
-    world,
+    runtime,
     records,
   )
   const igdb = new Igdb(
     { ...LIVE_IGDB, baseUrl: outside.igdb, ...sourceOf(outside, 'IGDB') },
     access,
-    world,
+    runtime,
     records,
   )
   const crossref = new Crossref(
@@ -120,12 +129,12 @@ export function createHandlers(outside: ServiceDeps): Handlers {
       mailto: outside.crossrefMailto,
       ...sourceOf(outside, 'Crossref'),
     },
-    world,
+    runtime,
     records,
   )
   const datacite = new DataCite(
     { ...LIVE_DATACITE, baseUrl: outside.datacite, ...sourceOf(outside, 'DataCite') },
-    world,
+    runtime,
     records,
   )
   const doiResolver = new DoiResolver(
@@ -175,7 +184,7 @@ export function createHandlers(outside: ServiceDeps): Handlers {
     'util/platform-spec': platformSpec,
     'util/repurpose': repurpose,
     'util/sanctions': sanctions(
-      new Sanctions(outside.sanctions, world, records),
+      new Sanctions(outside.sanctions, runtime, records),
       sourceOf(outside, 'the sanctions lists').source,
     ),
     'util/tokencost': tokencost,
@@ -185,11 +194,11 @@ export function createHandlers(outside: ServiceDeps): Handlers {
 
 function engineOf(outside: ServiceDeps): SearchEngine | undefined {
   const { searxngUrl, brave } = outside.search
-  const { world, records } = outside
+  const { runtime, records } = outside
   const standIn = sourceOf(outside, 'a search engine')
   if (searxngUrl !== undefined)
-    return new Searxng({ ...LIVE_SEARXNG, baseUrl: searxngUrl, ...standIn }, world, records)
-  return brave === undefined ? undefined : new Brave({ ...LIVE_BRAVE, ...brave }, world, records)
+    return new Searxng({ ...LIVE_SEARXNG, baseUrl: searxngUrl, ...standIn }, runtime, records)
+  return brave === undefined ? undefined : new Brave({ ...LIVE_BRAVE, ...brave }, runtime, records)
 }
 
 function modelOf(outside: ServiceDeps): LanguageModel | undefined {
@@ -204,7 +213,7 @@ function modelOf(outside: ServiceDeps): LanguageModel | undefined {
     model,
     ...standIn,
   }
-  return new LanguageModel(options, outside.world, outside.records)
+  return new LanguageModel(options, outside.runtime, outside.records)
 }
 
 function sourceOf({ standIn }: ServiceDeps, name: string): { readonly source?: Source } {

@@ -24,7 +24,7 @@ const AGENT = 'Ratecard'
 const memories = new Memories()
 
 /** The machine and the network, as the sources see them. */
-export function worldOf(context: Context): Runtime {
+export function runtimeOf(context: Context): Runtime {
   const userAgent = userAgentOf(context)
   return {
     fetch: (url, { headers, ...options }) =>
@@ -47,10 +47,10 @@ function userAgentOf({ baseUrl, settings, version }: Context): string {
 function openEgress(context: Context, wire: Wire): Egress {
   const { baseUrl, settings } = context
   const own = baseUrl === undefined ? [] : [new URL(baseUrl).hostname]
-  const world = worldOf(context)
+  const runtime = runtimeOf(context)
   return new Egress(
     { agent: AGENT, userAgent: userAgentOf(context), policy: { own, allow: settings.egressAllow }, wire },
-    world.now,
+    runtime.now,
   )
 }
 
@@ -59,7 +59,7 @@ export function openHandlers(context: Context, records: MetricsBySource): Handle
   const { sources, sanctions, twitch, crossrefMailto, model, search, dnsServers } = context.settings
   const dns = new Dns(dnsServers)
   return createHandlers({
-    world: worldOf(context),
+    runtime: runtimeOf(context),
     records,
     memories,
     ...sources,
@@ -81,7 +81,7 @@ export async function openStandIns(context: Context, records: MetricsBySource): 
   const [standIns, web] = await Promise.all([startStandIns(), startWeb()])
   const dns = new Dns([web.nameServer])
   const handlers = createHandlers({
-    world: worldOf(context),
+    runtime: runtimeOf(context),
     records,
     memories,
     steamStore: `${standIns.url}/steam-store`,
@@ -141,7 +141,7 @@ export async function openStores(
   if (tools.length === 0) return NO_STORES
   const { settings } = context
   const model = serving.sources === 'live' ? settings.model : undefined
-  const embedder = chooseEmbedder(model, worldOf(context), records)
+  const embedder = chooseEmbedder(model, runtimeOf(context), records)
   const place = placeOfMemories(settings, serving)
   const close = (): Promise<void> => memories.close()
   if (serving.replaces) {

@@ -71,11 +71,11 @@ function isBinary(bytes: Buffer): boolean {
 /** Only the parts of a problem that help the reader: its offers were printed before. */
 function briefly(body: Json): Json {
   if (!isJsonObject(body) || body['title'] === undefined) return body
-  const told = ['title', 'detail', 'hint', 'code', 'charged', 'would_fail'].flatMap(
+  const members = ['title', 'detail', 'hint', 'code', 'charged', 'would_fail'].flatMap(
     (key): [string, Json][] => {
       const value = body[key]
       return value === undefined ? [] : [[key, value]]
     },
   )
-  return Object.fromEntries(told)
+  return Object.fromEntries(members)
 }

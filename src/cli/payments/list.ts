@@ -221,17 +221,17 @@ export class Totals {
       ['NETWORK', 'CHARGED', this.#networks.rows(this.#networks.names.toSorted())],
       ['DAY', 'CHARGED', this.#days.rows(days.slice(0, DAYS))],
     ] as const
-    const told = tables.flatMap(([name, count, rows]) =>
+    const lines = tables.flatMap(([name, count, rows]) =>
       rows.length === 0 ? [] : [`${columns([[name, count, 'MONEY'], ...rows])}\n`],
     )
-    if (days.length > DAYS) told.push(`… and ${days.length - DAYS} earlier days; --json has them all\n`)
-    told.push(`revenue: ${spell(this.#revenue)}`)
-    if (this.#refunded.count > 0) told.push(`refunded: ${spell(this.#refunded)}`)
+    if (days.length > DAYS) lines.push(`… and ${days.length - DAYS} earlier days; --json has them all\n`)
+    lines.push(`revenue: ${spell(this.#revenue)}`)
+    if (this.#refunded.count > 0) lines.push(`refunded: ${spell(this.#refunded)}`)
     if (this.#refundsDue.count > 0)
-      told.push(`refunds due: ${spell(this.#refundsDue)}; "ratecard payments refund --due" sends them`)
+      lines.push(`refunds due: ${spell(this.#refundsDue)}; "ratecard payments refund --due" sends them`)
     if (this.#doubt.count > 0)
-      told.push(`in doubt: ${spell(this.#doubt)}; "ratecard payments reconcile" asks the chain`)
-    return told.join('\n')
+      lines.push(`in doubt: ${spell(this.#doubt)}; "ratecard payments reconcile" asks the chain`)
+    return lines.join('\n')
   }
 
   /** For programs; the names are part of the interface. */

@@ -227,9 +227,11 @@ function tell(difference: Difference, money: Money): Omit<Finding, 'title'> {
         transaction: receipt?.transaction ?? '',
       }
       const chain = { ...payment, amount: money(payment.amount) }
-      const told = fields.map((field) => `${field}: ledger ${clean(ledger[field])}, chain ${chain[field]}`)
+      const differing = fields.map(
+        (field) => `${field}: ledger ${clean(ledger[field])}, chain ${chain[field]}`,
+      )
       return {
-        says: `Ledger and chain differ: ${told.join('; ')}.`,
+        says: `Ledger and chain differ: ${differing.join('; ')}.`,
         advice:
           'the chain is right: use its amounts in the accounts, and settle the difference with the payer',
       }

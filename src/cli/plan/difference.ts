@@ -27,11 +27,11 @@ export interface Difference {
 
 export function compare(before: Snapshot, after: Snapshot): Difference {
   const names = [...new Set([...after.items.keys(), ...before.items.keys()])]
-  const told = names.map((name) => judge(name, before, after))
+  const judgements = names.map((name) => judge(name, before, after))
   return {
-    changes: told.flatMap(({ change }) => change ?? []),
+    changes: judgements.flatMap(({ change }) => change ?? []),
     lines: [...documentLines(before, after), ...termLines(before, after)],
-    alarms: [...alarmLines(told), ...termAlarms(before, after)],
+    alarms: [...alarmLines(judgements), ...termAlarms(before, after)],
   }
 }
 
@@ -49,16 +49,16 @@ interface Judgement {
 const ALARMS = { raised: 'buyers pay more for', gone: 'buyers lose', free: 'given away from now on' } as const
 type Alarm = keyof typeof ALARMS
 
-function alarmLines(told: readonly Judgement[]): string[] {
+function alarmLines(judgements: readonly Judgement[]): string[] {
   return (['raised', 'gone', 'free'] as const)
     .flatMap((kind) => {
-      const names = told.flatMap(({ name, alarm, by = [] }) =>
+      const names = judgements.flatMap(({ name, alarm, by = [] }) =>
         alarm === kind ? [by.length === 0 ? name : `${name} (by ${by.join(' and ')})`] : [],
       )
       return names.length === 0 ? [] : [`${ALARMS[kind]}: ${names.join(', ')}`]
     })
     .concat(
-      told.flatMap(({ name, breaks }) =>
+      judgements.flatMap(({ name, breaks }) =>
         breaks.length === 0 ? [] : [`breaks calls of ${name}: ${breaks.join(', ')}`],
       ),
     )

@@ -23,15 +23,15 @@ export function findRises(old: Price, now: Price): Rise[] {
   if (typeof old === 'bigint' && typeof now === 'bigint') return []
   const rise = (sample: Sample): bigint => costOf(now, sample) - costOf(old, sample)
   const floor = rise({})
-  const told = (parameter: string | undefined, name: string, sample: Sample): Rise => {
+  const riseOf = (parameter: string | undefined, name: string, sample: Sample): Rise => {
     const [before, after] = [old, now].map((price) => formatPrice(costOf(price, sample)))
     return { parameter, line: `${name}: ${before} → ${after} USD` }
   }
-  const rises = floor > 0n ? [told(undefined, 'the cheapest call', {})] : []
+  const rises = floor > 0n ? [riseOf(undefined, 'the cheapest call', {})] : []
   for (const parameter of new Set([...namesOf(old), ...namesOf(now)])) {
     const found = samplesOf(parameter, [old, now]).find((sample) => rise(sample) > (floor > 0n ? floor : 0n))
     if (found !== undefined)
-      rises.push(told(parameter, `${parameter} = ${found.value ?? found.count}`, found))
+      rises.push(riseOf(parameter, `${parameter} = ${found.value ?? found.count}`, found))
   }
   return rises
 }

@@ -90,7 +90,7 @@ function termsOf({ payments: { payTo, x402, mpp }, unknownParameters }: Catalog)
 
 function documentsOf(catalog: Catalog, baseUrl: string): ReadonlyMap<string, string | undefined> {
   const { operations, payments, documents } = catalog
-  const means = {
+  const config = {
     payTo: SOMEBODY,
     rpcUrls: payments.mpp === undefined ? {} : { [payments.mpp.chain]: NOWHERE },
     signerKeys: [],
@@ -100,7 +100,7 @@ function documentsOf(catalog: Catalog, baseUrl: string): ReadonlyMap<string, str
   }
   const unasked = (): Promise<never> => Promise.reject(new Error('no handler is run in a plan'))
   const handlers = Object.fromEntries(operations.map(({ handler }) => [handler, unasked]))
-  const protocols = previewProtocols(catalog, means, baseUrl)
+  const protocols = previewProtocols(catalog, config, baseUrl)
   const { pages, live } = revise({ catalog, handlers, protocols, baseUrl, mcpUrls: {}, secret: () => SECRET })
   const served = Object.entries(documents).filter(
     ([, { paths, planned }]) => !planned && paths.some((path) => pages.has(path) || live.has(path)),
@@ -162,14 +162,14 @@ export function serviceSnapshot(
 }
 
 function publishedPrice(name: string, operation: Json | undefined, claim: RouteClaim): Price | undefined {
-  const told = claim.get('price') ?? 'free'
-  const [min = '', max] = told.split(' to ')
+  const spelled = claim.get('price') ?? 'free'
+  const [min = '', max] = spelled.split(' to ')
   if (max === undefined) {
-    const price = parsePrice(told)
+    const price = parsePrice(spelled)
     return price.kind === 'price' ? price.value : undefined
   }
   const price = readPrice(min, max, JSON.stringify(at(operation, 'x-price-rule') ?? null))
-  if (price === undefined) throw new Error(`the price of ${name} cannot be read: ${told}`)
+  if (price === undefined) throw new Error(`the price of ${name} cannot be read: ${spelled}`)
   return price
 }
 

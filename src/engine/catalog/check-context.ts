@@ -158,9 +158,9 @@ export function handlerOf(place: DeclaredPlace): string {
   return handler ?? (upstream === undefined ? operationId(place) : PROXY)
 }
 
-/** The sample’s path: its own, or the twin of the paid path; undefined when there is no sample. */
+/** The sample’s path: its own, or the usual one for the paid path; undefined when there is no sample. */
 export function samplePath({ path, route }: DeclaredPlace): string | undefined {
   if (route.sample === undefined || route.sample === false) return undefined
-  const twin = path.replace(/^\/paid\//, '/sample/')
-  return route.sample === true ? twin : (route.sample.path ?? twin)
+  const usual = path.replace(/^\/paid\//, '/sample/')
+  return route.sample === true ? usual : (route.sample.path ?? usual)
 }

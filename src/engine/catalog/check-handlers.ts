@@ -78,13 +78,13 @@ function* checkEndpoints(context: CheckContext, place: DeclaredPlace, owner: Own
     { parameters: compileSet(path, route.parameters, route.body), given: route.with ?? {}, at },
     owner,
   )
-  const twin = samplePath(place)
-  if (twin === undefined) return
+  const previewPath = samplePath(place)
+  if (previewPath === undefined) return
   const sample = typeof route.sample === 'object' ? route.sample : {}
   // A sample without declarations of its own has the arguments of its route, unless its path loses a template.
   const isPlain = sample.parameters === undefined && sample.with === undefined
-  if (isPlain && templatesOf(twin).join() === templatesOf(path).join()) return
-  const parameters = compileSet(twin, sample.parameters ?? route.parameters, route.body)
+  if (isPlain && templatesOf(previewPath).join() === templatesOf(path).join()) return
+  const parameters = compileSet(previewPath, sample.parameters ?? route.parameters, route.body)
   const given = sample.with ?? (sample.parameters === undefined ? route.with : undefined) ?? {}
   yield* checkEndpoint(context, { parameters, given, at: [...at, 'sample'] }, owner)
 }

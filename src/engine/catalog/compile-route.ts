@@ -92,18 +92,26 @@ export function compileRoute(place: DeclaredPlace, compiler: Compiler): Compiled
     tool: compileToolName(route.tool),
     planned: route.planned === true || !compiler.isLoaded(handler),
   }
-  const twin = samplePath(place)
+  const previewPath = samplePath(place)
   const name = compiler.name(nameOf(method, path))
-  const paid = endpoint(name, operation, path, route.summary, own, bindings, { sample: twin })
-  if (twin === undefined) return { operation, routes: [paid] }
+  const paid = endpoint(name, operation, path, route.summary, own, bindings, { sample: previewPath })
+  if (previewPath === undefined) return { operation, routes: [paid] }
   const sample = typeof route.sample === 'object' ? route.sample : {}
-  const shown = compileSet(twin, sample.parameters ?? route.parameters, route.body)
+  const shown = compileSet(previewPath, sample.parameters ?? route.parameters, route.body)
   const given = sample.with ?? (sample.parameters === undefined ? route.with : undefined)
   const summary = sample.summary ?? `Free preview: ${route.summary}`
-  const twinName = compiler.name(nameOf(method, twin))
-  const preview = endpoint(twinName, operation, twin, summary, shown, bind(owner, shown, given).bindings, {
-    full: path,
-  })
+  const previewName = compiler.name(nameOf(method, previewPath))
+  const preview = endpoint(
+    previewName,
+    operation,
+    previewPath,
+    summary,
+    shown,
+    bind(owner, shown, given).bindings,
+    {
+      full: path,
+    },
+  )
   return { operation, routes: [paid, preview] }
 }
 
@@ -114,7 +122,7 @@ function endpoint(
   summary: string,
   parameters: readonly Parameter[],
   bindings: readonly Binding[],
-  twin: { readonly sample?: string | undefined; readonly full?: string },
+  counterparts: { readonly sample?: string | undefined; readonly full?: string },
 ): Route {
   return {
     name,
@@ -124,8 +132,8 @@ function endpoint(
     summary,
     parameters,
     bindings,
-    sample: twin.sample,
-    full: twin.full,
+    sample: counterparts.sample,
+    full: counterparts.full,
   }
 }
 

@@ -75,16 +75,16 @@ function directive(text: string, place: Place): Issue[] {
 /** Removes follow-up errors: one mistake makes the parser report the same line and the indentation below it again. */
 function withoutEchoes(issues: readonly Issue[]): Issue[] {
   const seen = new Set<number>()
-  const told = new Set<string>()
+  const reported = new Set<string>()
   return [...issues]
     .sort((a, b) => a.position.line - b.position.line || a.position.column - b.position.column)
     .filter(({ code, position }) => {
       const echo =
         seen.has(position.line) ||
-        (ONCE.has(code) && told.has(code)) ||
-        (code === 'yaml_indentation' && told.size > 0)
+        (ONCE.has(code) && reported.has(code)) ||
+        (code === 'yaml_indentation' && reported.size > 0)
       seen.add(position.line)
-      told.add(code)
+      reported.add(code)
       return !echo
     })
 }

@@ -141,9 +141,9 @@ export class Reader {
   #follow(alias: Alias, depth: number): unknown {
     const target = this.#targets.get(alias)
     if (target === undefined) {
-      const told = this.#unknown.has(alias.source)
+      const isReported = this.#unknown.has(alias.source)
       this.#unknown.add(alias.source)
-      return told ? null : this.#report('yaml_alias', alias, ALIAS)
+      return isReported ? null : this.#report('yaml_alias', alias, ALIAS)
     }
     if (contains(target, alias)) return this.#report('yaml_alias_loop', alias, LOOP)
     const outer = this.#followed

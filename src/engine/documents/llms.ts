@@ -83,7 +83,7 @@ function toolEntry(listed: ListedTool, route: Route | undefined, page: string | 
       : { price: '', summary: `As ${nameOf(route)}.`, useWhen: '' }),
     request: '',
     parameters: route === undefined ? brief(parameters) : '',
-    twin: false,
+    hasUsualSample: false,
     preview: '',
     previewParameters: '',
   }
@@ -115,18 +115,18 @@ function words(operation: Operation, summary: string, price: Price | undefined):
 }
 
 /**
- * How to get a free sample. Most samples are at the twin path without further parameters, which the legend states
+ * How to get a free sample. Most samples are at the usual path without further parameters, which the legend states
  * once; only the others are listed.
  */
 function preview(route: Route, sample: Route | undefined, baseUrl: string): TemplateContext {
-  if (sample === undefined) return { twin: false, preview: '', previewParameters: '' }
+  if (sample === undefined) return { hasUsualSample: false, preview: '', previewParameters: '' }
   const known = new Set(route.parameters.map(({ name }) => name))
-  const twin =
+  const hasUsualSample =
     sample.path === route.path.replace(/^\/paid\//, '/sample/') &&
     sample.parameters.every(({ name }) => known.has(name))
   return {
-    twin,
-    preview: twin ? '' : baseUrl + sample.path,
+    hasUsualSample,
+    preview: hasUsualSample ? '' : baseUrl + sample.path,
     previewParameters: brief(sample.parameters),
   }
 }

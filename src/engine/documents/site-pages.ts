@@ -130,7 +130,7 @@ export const privacy = definePage('privacy', (catalog, facts) => {
 
 /** One row for each cached operation, by its first route. */
 function cachedRows(routes: readonly Route[]): TemplateContext[] {
-  return firstFaces(routes).flatMap(({ path, operation: { cache } }) => {
+  return oneRouteEach(routes).flatMap(({ path, operation: { cache } }) => {
     if (cache === undefined) return []
     const { ttl, staleIfError } = cache
     return [{ path, fresh: spellDuration(ttl), longest: spellDuration(ttl + staleIfError) }]
@@ -140,13 +140,13 @@ function cachedRows(routes: readonly Route[]): TemplateContext[] {
 /** Which sources are asked by which routes: arguments may be sent on to them. */
 function sourceRows({ sources }: Catalog, routes: readonly Route[]): TemplateContext[] {
   return Object.entries(sources).flatMap(([name, { title, url, terms }]) => {
-    const asking = firstFaces(routes).filter(({ operation }) => operation.sources.includes(name))
+    const asking = oneRouteEach(routes).filter(({ operation }) => operation.sources.includes(name))
     if (asking.length === 0) return []
     return [{ title, url: webAddress(url), terms: webAddress(terms), paths: asking.map(({ path }) => path) }]
   })
 }
 
-function firstFaces(routes: readonly Route[]): Route[] {
+function oneRouteEach(routes: readonly Route[]): Route[] {
   const first = new Map(routes.toReversed().map((route) => [route.operation, route]))
   return routes.filter((route) => first.get(route.operation) === route)
 }

@@ -18,7 +18,7 @@ export const DELIVERED_MS = 2_000
 const DELIVERED_BY_PROXY_MS = 30_000
 
 export interface DeliverySettings {
-  readonly desk: LeaseContext
+  readonly leaseContext: LeaseContext
   readonly tasks: BackgroundTasks
   readonly buyers: ConnectedBuyers
   /** Whether buyers are connected to a proxy, and not to this process. */
@@ -99,10 +99,11 @@ export class Deliveries {
   }
 
   #mark(how: typeof markReceived, entry: PaymentRecord): Promise<void> {
-    const { desk, tasks, buyers, report } = this.#settings
+    const { leaseContext, tasks, buyers, report } = this.#settings
     buyers.forget(entry.id)
     const recorded = this.#recorded.get(entry)
-    const marked = recorded === undefined ? how(desk, entry) : recorded.then(() => how(desk, entry))
+    const marked =
+      recorded === undefined ? how(leaseContext, entry) : recorded.then(() => how(leaseContext, entry))
     return tasks.add(marked.catch(report))
   }
 }

@@ -104,7 +104,7 @@ async function look({
   }
 }
 
-function pageReply(revision: Revision, sight: StatusSnapshot): Reply {
+function pageReply(revision: Revision, snapshot: StatusSnapshot): Reply {
   const { catalog, facts } = revision
   return {
     status: 200,
@@ -113,7 +113,7 @@ function pageReply(revision: Revision, sight: StatusSnapshot): Reply {
       'Cache-Control': 'no-cache',
       ...PAGE_HEADERS,
     },
-    body: renderStatusPage(catalog, facts, statusModel(revision, sight)),
+    body: renderStatusPage(catalog, facts, statusModel(revision, snapshot)),
   }
 }
 

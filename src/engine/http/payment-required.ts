@@ -202,12 +202,12 @@ function preflightOf(asked: Asked, baseUrl: string): Preflight {
   const resource = resourceOf(asked, validated, baseUrl)
   const { operation } = route
   const { price } = operation
-  const told = { contentDigest: undefined, resource, wouldFail: failureOf(readiness, validated) }
+  const common = { contentDigest: undefined, resource, wouldFail: failureOf(readiness, validated) }
   if (validated.kind === 'invalid')
-    return { ...told, scope: 'none', quote: lowestOf(operation), ignored: undefined }
+    return { ...common, scope: 'none', quote: lowestOf(operation), ignored: undefined }
   const scope = scopeOf(operation, digestArguments(operation, validated.args))
   const quote = price === undefined ? undefined : quoteCall(operation, validated.args)
-  return { ...told, scope, quote, ignored: ignoredOf(validated.ignored) }
+  return { ...common, scope, quote, ignored: ignoredOf(validated.ignored) }
 }
 
 function failureOf(readiness: Readiness, validated: Validated): string | undefined {

@@ -68,16 +68,16 @@ export async function createService(settings: ServiceSettings, render: Renderer)
   const { owner, now, sleep, trustProxy, report } = settings
   const usageStore = new UsageStore({ ledger: settings.ledger, owner, now })
   const ledger = meterLedger(settings.ledger, usageStore, settings.settle)
-  const desk = { ledger, owner, now }
+  const leaseContext = { ledger, owner, now }
   const tasks = new BackgroundTasks()
   const buyers = new BuyerConnections()
-  const recentOffers = new RecentOffers(desk)
+  const recentOffers = new RecentOffers(leaseContext)
   let refused: RefusedReload | undefined
   const shared = {
     ...settings,
     tasks,
     bodies: new BodyReader(),
-    deliveries: new Deliveries({ desk, tasks, buyers, trustProxy, report }),
+    deliveries: new Deliveries({ leaseContext, tasks, buyers, trustProxy, report }),
     usageStore,
     refused: () => refused,
   }
@@ -85,7 +85,7 @@ export async function createService(settings: ServiceSettings, render: Renderer)
     const protocols = settings.protocols(catalog)
     const revision = createRevision({ ...settings, catalog, handlers, protocols })
     const purchases: PurchaseDeps = {
-      ...desk,
+      ...leaseContext,
       sleep,
       buyers,
       redeliver: catalog.payments.redeliver,
@@ -107,7 +107,7 @@ export async function createService(settings: ServiceSettings, render: Renderer)
   const withdraw = ({ catalog }: Revision): Promise<void> =>
     recentOffers.withdraw(catalog, current().catalog.payments.repriceGrace)
   const protocols = (): readonly Protocol[] => current().protocols
-  const recovery = { ...desk, protocols, storeOf: (id: string) => storeOf(current(), id), report }
+  const recovery = { ...leaseContext, protocols, storeOf: (id: string) => storeOf(current(), id), report }
   tasks.every(OFFERING_MS / 2, () => offer().catch(report))
   tasks.every(RECOVERY_MS, () => recover(recovery).catch(report))
   const follow = (which: 'due' | 'all'): Promise<void> => followBlocks(recovery, which).catch(report)

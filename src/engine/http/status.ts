@@ -36,10 +36,10 @@ export interface StatusSnapshot {
 }
 
 /** The live `/status.json`, which `/status` shows. */
-export function statusModel(revision: Revision, sight: StatusSnapshot): StatusModel {
+export function statusModel(revision: Revision, snapshot: StatusSnapshot): StatusModel {
   const { catalog, facts } = revision
   const { service } = catalog
-  const { now, days, sources, networks, listings, refused } = sight
+  const { now, days, sources, networks, listings, refused } = snapshot
   const readiness = new Map(revision.routes.map((each) => [each.route, each.readiness]))
   const listed = listedRoutes(catalog).map((route) => ({
     route,
@@ -61,7 +61,7 @@ export function statusModel(revision: Revision, sight: StatusSnapshot): StatusMo
     version: service.version,
     revision: catalog.revision,
     sandbox: facts.sandbox,
-    ...verdict(revision, sight, routes),
+    ...verdict(revision, snapshot, routes),
     checked_at: new Date(now).toISOString(),
     days: days.map(dayFigures),
     funnel: funnelOf(totalOfAll(days)),

@@ -3,13 +3,13 @@ import { nextCheckAt } from '../ledger/payment-lifecycle.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 
 /** Records the delivery: from now on a copy needs more than the signature. */
-export function markReceived(desk: LeaseContext, entry: PaymentRecord): Promise<void> {
-  return change(desk, entry, (current) => ({ ...current, state: 'sent' }))
+export function markReceived(leaseContext: LeaseContext, entry: PaymentRecord): Promise<void> {
+  return change(leaseContext, entry, (current) => ({ ...current, state: 'sent' }))
 }
 
 /** Records that the delivery is unconfirmed and no request works on it: the buyer need not wait. */
-export function markUndelivered(desk: LeaseContext, entry: PaymentRecord): Promise<void> {
-  return change(desk, entry, (current) => ({ ...current, leaseUntil: desk.now() }))
+export function markUndelivered(leaseContext: LeaseContext, entry: PaymentRecord): Promise<void> {
+  return change(leaseContext, entry, (current) => ({ ...current, leaseUntil: leaseContext.now() }))
 }
 
 /** Without effect when the record was taken over since the delivery, or is marked already. */

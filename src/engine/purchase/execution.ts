@@ -123,13 +123,13 @@ export async function execute(deps: ExecutionDeps, work: HandlerRun): Promise<Se
   const { operation, args, timeLeft } = work
   const began = deps.now()
   // Values that a handler caches for several answers may be older than its answer.
-  const told = (served: Served<Answer>): Served<Answer> => ({
+  const withOrigin = (served: Served<Answer>): Served<Answer> => ({
     ...served,
     cached: served.cached || served.at < began,
   })
   if (operation.cache === undefined || work.reuse === 'never') {
     const fetched = await run(deps, work, Math.min(operation.timeout, timeLeft), work.caller)
-    return told({ ...fetched, cached: false, stale: false })
+    return withOrigin({ ...fetched, cached: false, stale: false })
   }
   const key = `v2:${operation.handler}:${operation.form}:${digestRequest(operation, args)}`
   const shared = deps.cache.through(key, operation.cache, isKeptAnswer, async () => {
@@ -137,7 +137,7 @@ export async function execute(deps: ExecutionDeps, work: HandlerRun): Promise<Se
     return { ...fetched, value: toKept(fetched.value) }
   })
   const served = await within(timeLeft, shared)
-  return told({ ...served, value: fromKept(served.value) })
+  return withOrigin({ ...served, value: fromKept(served.value) })
 }
 
 /** The JSON form in which a cache stores it: bytes as base64. */

@@ -33,7 +33,7 @@ const RECALL_MS = 5_000
  * up. A process that is killed takes with it what it has counted since it last wrote.
  */
 export class UsageStore {
-  readonly #desk: LeaseContext
+  readonly #leaseContext: LeaseContext
   readonly #counters = new Map<string, RouteCounters>()
   /** Of this process, by date. */
   readonly #own = new Map<string, Map<string, Counts>>()
@@ -44,8 +44,8 @@ export class UsageStore {
   #recalled: { readonly at: number; readonly pages: Promise<readonly Page[]> } | undefined
   #number = 0
 
-  constructor(desk: LeaseContext) {
-    this.#desk = desk
+  constructor(leaseContext: LeaseContext) {
+    this.#leaseContext = leaseContext
   }
 
   /** The same name gets the same counters: it outlives revisions of the catalog. */
@@ -80,7 +80,7 @@ export class UsageStore {
   /** The last days of all processes: of this one up to now, of the others as of their last writing, a few seconds ago. */
   async read(): Promise<Days> {
     const { at, pages: recalled } = this.#recalled ?? {}
-    const isRecent = at !== undefined && this.#desk.now() - at < RECALL_MS
+    const isRecent = at !== undefined && this.#leaseContext.now() - at < RECALL_MS
     const pages = await (isRecent && recalled !== undefined ? recalled : this.#recallAnew())
     return this.own().map(({ date, counts }) => {
       const total = new Map(counts)
@@ -94,13 +94,13 @@ export class UsageStore {
 
   #recallAnew(): Promise<readonly Page[]> {
     const pages = this.#recall()
-    this.#recalled = { at: this.#desk.now(), pages }
+    this.#recalled = { at: this.#leaseContext.now(), pages }
     return pages
   }
 
   /** The last page of every other run and day. */
   async #recall(): Promise<readonly Page[]> {
-    const { ledger, owner, now } = this.#desk
+    const { ledger, owner, now } = this.#leaseContext
     const pages = new Map<string, Page>()
     for (const fact of await ledger.listExpiring(PAGES, now())) {
       const page: Page = JSON.parse(fact)
@@ -134,7 +134,7 @@ export class UsageStore {
   }
 
   async #writePage(date: string): Promise<void> {
-    const { ledger, owner, now } = this.#desk
+    const { ledger, owner, now } = this.#leaseContext
     this.#number += 1
     const counts = [...(this.#own.get(date) ?? [])]
     const page: Page = { version: VERSION, by: owner, date, number: this.#number, counts }
@@ -148,7 +148,7 @@ export class UsageStore {
   }
 
   #lastDates(): string[] {
-    const today = this.#desk.now()
+    const today = this.#leaseContext.now()
     return Array.from({ length: DAYS_KEPT }, (_, place) =>
       new Date(today - (DAYS_KEPT - 1 - place) * DAY_MS).toISOString().slice(0, 10),
     )

@@ -1,6 +1,6 @@
 import type { ServiceCall } from 'ratecard'
 import type { Settings } from '../settings.ts'
-import { worldOf } from '../shop.ts'
+import { runtimeOf } from '../shop.ts'
 import { LISTS } from '../sources/sanctions/lists.ts'
 import type { ListStatus } from '../sources/sanctions/list-status.ts'
 import { Sanctions } from '../sources/sanctions.ts'
@@ -9,8 +9,12 @@ import { MetricsBySource } from '../sources/source-metrics.ts'
 type Call = ServiceCall<Settings>
 
 function openLists({ context }: Call): Sanctions {
-  const world = worldOf(context)
-  return new Sanctions({ lists: LISTS, ...context.settings.sanctions }, world, new MetricsBySource(world.now))
+  const runtime = runtimeOf(context)
+  return new Sanctions(
+    { lists: LISTS, ...context.settings.sanctions },
+    runtime,
+    new MetricsBySource(runtime.now),
+  )
 }
 
 /** Fetches the lists that answers are looked up in, so that a server starts with them. */

@@ -6,7 +6,7 @@ import { StoreRefusal } from '../memory/database.ts'
 import { requestForget } from '../memory/forget-requests.ts'
 import { Memories, type Place } from '../memory/memories.ts'
 import type { Settings } from '../settings.ts'
-import { placeOfMemories, worldOf } from '../shop.ts'
+import { placeOfMemories, runtimeOf } from '../shop.ts'
 import { MetricsBySource } from '../sources/source-metrics.ts'
 
 type Call = ServiceCall<Settings>
@@ -33,8 +33,8 @@ interface OpenMemories {
 }
 
 async function open({ context }: Call, place: Place): Promise<OpenMemories> {
-  const world = worldOf(context)
-  const embedder = chooseEmbedder(context.settings.model, world, new MetricsBySource(world.now))
+  const runtime = runtimeOf(context)
+  const embedder = chooseEmbedder(context.settings.model, runtime, new MetricsBySource(runtime.now))
   const memories = new Memories()
   const title = await memories.open(place, embedder)
   const way = embedder.semantic ? 'meaning' : 'their words'

@@ -13,10 +13,14 @@ export interface EmbeddingModel {
 /** The model the operator has named; else words have to do. */
 export function chooseEmbedder(
   model: EmbeddingModel | undefined,
-  world: Runtime,
+  runtime: Runtime,
   records: MetricsBySource,
 ): Embedder {
   if (model?.embeddingModel === undefined) return hashEmbedder
   const { baseUrl, apiKey, embeddingModel } = model
-  return new ModelEmbedder({ ...LIVE_MODEL_EMBEDDER, baseUrl, apiKey, model: embeddingModel }, world, records)
+  return new ModelEmbedder(
+    { ...LIVE_MODEL_EMBEDDER, baseUrl, apiKey, model: embeddingModel },
+    runtime,
+    records,
+  )
 }

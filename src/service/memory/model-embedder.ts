@@ -47,7 +47,7 @@ export class ModelEmbedder implements Embedder {
   readonly #options: ModelEmbedderOptions
   readonly #source: JsonSource
 
-  constructor(options: ModelEmbedderOptions, world: Runtime, records: MetricsBySource) {
+  constructor(options: ModelEmbedderOptions, runtime: Runtime, records: MetricsBySource) {
     this.name = `openai:${options.model}`
     this.#options = options
     this.#source = new JsonSource(
@@ -57,7 +57,7 @@ export class ModelEmbedder implements Embedder {
         rate: { perSecond: 50, burst: 50 },
         timeoutMs: options.timeoutMs,
       },
-      world,
+      runtime,
       records.of('embeddings'),
     )
   }

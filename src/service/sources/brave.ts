@@ -53,7 +53,7 @@ export class Brave implements SearchEngine {
 
   constructor(
     { source, baseUrl, apiKey, timeoutMs }: BraveOptions,
-    world: Runtime,
+    runtime: Runtime,
     records: MetricsBySource,
   ) {
     this.source = source
@@ -62,7 +62,7 @@ export class Brave implements SearchEngine {
     const rate = { perSecond: 1, burst: 1 }
     this.#api = new JsonSource(
       { name: 'The search engine', baseUrl, rate, timeoutMs },
-      world,
+      runtime,
       records.of('brave-search'),
     )
   }

@@ -63,7 +63,7 @@ export class Crossref {
 
   constructor(
     { source, baseUrl, mailto, timeoutMs }: CrossrefOptions,
-    world: Runtime,
+    runtime: Runtime,
     records: MetricsBySource,
   ) {
     this.source = source
@@ -73,7 +73,7 @@ export class Crossref {
     const ask = (perSecond: number): JsonSource =>
       new JsonSource(
         { name: 'Crossref', baseUrl, rate: { perSecond, burst: perSecond }, timeoutMs },
-        world,
+        runtime,
         records.of('crossref'),
       )
     this.#works = ask(one)

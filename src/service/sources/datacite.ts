@@ -18,11 +18,15 @@ export class DataCite {
   readonly source: Source
   readonly #api: JsonSource
 
-  constructor({ source, baseUrl, timeoutMs }: SourceOptions, world: Runtime, records: MetricsBySource) {
+  constructor({ source, baseUrl, timeoutMs }: SourceOptions, runtime: Runtime, records: MetricsBySource) {
     this.source = source
     // 3,000 calls in five minutes are allowed.
     const rate = { perSecond: 5, burst: 10 }
-    this.#api = new JsonSource({ name: 'DataCite', baseUrl, rate, timeoutMs }, world, records.of('datacite'))
+    this.#api = new JsonSource(
+      { name: 'DataCite', baseUrl, rate, timeoutMs },
+      runtime,
+      records.of('datacite'),
+    )
   }
 
   /** The work; undefined when it is not registered with DataCite. */

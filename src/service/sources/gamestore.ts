@@ -79,7 +79,7 @@ export class Gamestore {
 
   constructor(
     { source, storeUrl, apiUrl, timeoutMs }: GamestoreOptions,
-    world: Runtime,
+    runtime: Runtime,
     records: MetricsBySource,
   ) {
     this.source = source
@@ -89,13 +89,13 @@ export class Gamestore {
     const slow = { perSecond: 0.6, burst: 60 }
     this.#store = new JsonSource(
       { name: 'The game store', baseUrl: storeUrl, rate: slow, timeoutMs },
-      world,
+      runtime,
       this.#storeRecord,
     )
     const fast = { perSecond: 5, burst: 20 }
     this.#api = new JsonSource(
       { name: 'The item service of the game store', baseUrl: apiUrl, rate: fast, timeoutMs },
-      world,
+      runtime,
       this.#apiRecord,
     )
   }

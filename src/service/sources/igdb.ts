@@ -34,13 +34,13 @@ export class Igdb {
   constructor(
     { source, baseUrl, timeoutMs }: SourceOptions,
     access: TwitchAccess,
-    world: Runtime,
+    runtime: Runtime,
     records: MetricsBySource,
   ) {
     this.source = source
     this.#access = access
     const rate = { perSecond: 4, burst: 4 }
-    this.#api = new JsonSource({ name: 'IGDB', baseUrl, rate, timeoutMs }, world, records.of('igdb'))
+    this.#api = new JsonSource({ name: 'IGDB', baseUrl, rate, timeoutMs }, runtime, records.of('igdb'))
   }
 
   /** Games that a name may mean, by the order of IGDB's own search; editions are left to their games. */

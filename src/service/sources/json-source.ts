@@ -70,16 +70,16 @@ const MOST_REDIRECTS = 2
  */
 export class JsonSource {
   readonly #options: JsonSourceOptions
-  readonly #world: Runtime
+  readonly #runtime: Runtime
   readonly #record: SourceMetrics
   readonly #bucket: TokenBucket
   #pause = { from: 0, until: 0 }
 
-  constructor(options: JsonSourceOptions, world: Runtime, record: SourceMetrics) {
+  constructor(options: JsonSourceOptions, runtime: Runtime, record: SourceMetrics) {
     this.#options = options
-    this.#world = world
+    this.#runtime = runtime
     this.#record = record
-    this.#bucket = new TokenBucket(options.rate, world.now)
+    this.#bucket = new TokenBucket(options.rate, runtime.now)
   }
 
   /** The answer; status 404 is a failure like any other. */
@@ -123,7 +123,7 @@ export class JsonSource {
       return await beforeDeadline(signal, this.#options.timeoutMs, async (limit) => {
         const first = await this.#attempt(url, question, limit)
         if (first.kind !== 'hiccup') return first
-        await this.#world.sleep(RETRY_MS * (1 + this.#world.random()), limit)
+        await this.#runtime.sleep(RETRY_MS * (1 + this.#runtime.random()), limit)
         return this.#attempt(url, question, limit)
       })
     } catch (cause) {
@@ -142,12 +142,12 @@ export class JsonSource {
       }
       const posted = post && ({ method: 'POST', body: post.text } as const)
       if (post !== undefined) sent.headers['content-type'] = post.type
-      let reply = await this.#world.fetch(url, { ...sent, ...posted })
+      let reply = await this.#runtime.fetch(url, { ...sent, ...posted })
       for (let hops = 0; hops < MOST_REDIRECTS && post === undefined; hops++) {
         const next = redirectWithin(url, reply)
         if (next === undefined) break
         await discard(reply.body)
-        reply = await this.#world.fetch(next, sent)
+        reply = await this.#runtime.fetch(next, sent)
       }
       return await this.#judge(reply)
     } catch (cause) {
@@ -165,7 +165,7 @@ export class JsonSource {
       throw this.#limited(ticket.waitMs / 1000, 'is asked as often as we may').failure
     if (ticket.waitMs === 0) return
     try {
-      await this.#world.sleep(ticket.waitMs, signal)
+      await this.#runtime.sleep(ticket.waitMs, signal)
       this.#refuseWhilePaused()
     } catch (cause) {
       this.#bucket.giveBack()
@@ -182,7 +182,7 @@ export class JsonSource {
       return this.#failed(`sent a body that is ${content.fault}`)
     }
     await discard(body)
-    const now = this.#world.now()
+    const now = this.#runtime.now()
     const retryAfter =
       parseRetryAfter(headers.get('retry-after'), now) ?? parseReset(headers.get('ratelimit-reset'), now)
     if (status === 429 || (status === 503 && retryAfter !== undefined)) {
@@ -196,13 +196,13 @@ export class JsonSource {
   }
 
   #pauseFor(seconds: number): Outcome {
-    const from = this.#world.now().getTime()
+    const from = this.#runtime.now().getTime()
     this.#pause = { from, until: from + seconds * 1000 }
     return this.#limited(seconds)
   }
 
   #refuseWhilePaused(): void {
-    const now = this.#world.now().getTime()
+    const now = this.#runtime.now().getTime()
     const { from, until } = this.#pause
     // A clock set back to before the pause ends it: better one refused call than a pause of hours.
     if (now >= from && now < until) throw this.#limited((until - now) / 1000).failure

@@ -82,13 +82,17 @@ export class LanguageModel {
   readonly #headers: Readonly<Record<string, string>>
   readonly #api: JsonSource
 
-  constructor(options: ModelOptions, world: Runtime, records: MetricsBySource) {
+  constructor(options: ModelOptions, runtime: Runtime, records: MetricsBySource) {
     const { source, baseUrl, apiKey, model, timeoutMs } = options
     this.source = source
     this.#model = model
     this.#headers = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
     const rate = { perSecond: 10, burst: 30 }
-    this.#api = new JsonSource({ name: NAME, baseUrl, rate, timeoutMs }, world, records.of('language-model'))
+    this.#api = new JsonSource(
+      { name: NAME, baseUrl, rate, timeoutMs },
+      runtime,
+      records.of('language-model'),
+    )
   }
 
   /** The text of the answer, which should be JSON. */

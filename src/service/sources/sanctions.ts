@@ -71,14 +71,14 @@ export class Sanctions {
   readonly #now: () => Date
   #updating: Promise<void> | undefined
 
-  constructor({ lists, directory, urls }: SanctionsOptions, world: Runtime, records: MetricsBySource) {
-    this.#now = world.now
+  constructor({ lists, directory, urls }: SanctionsOptions, runtime: Runtime, records: MetricsBySource) {
+    this.#now = runtime.now
     this.#thread = new ListThread(() => {
       for (const cache of this.#caches) cache.forget()
     })
     this.#caches = lists.map((terms) => {
       const options = { terms, directory, url: urls[terms.id] }
-      return new ListCache(options, this.#thread, world, records.of(terms.source))
+      return new ListCache(options, this.#thread, runtime, records.of(terms.source))
     })
   }
 

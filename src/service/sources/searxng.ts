@@ -37,12 +37,12 @@ export class Searxng implements SearchEngine {
   readonly source: Source
   readonly #api: JsonSource
 
-  constructor({ source, baseUrl, timeoutMs }: SearxngOptions, world: Runtime, records: MetricsBySource) {
+  constructor({ source, baseUrl, timeoutMs }: SearxngOptions, runtime: Runtime, records: MetricsBySource) {
     this.source = source
     const rate = { perSecond: 2, burst: 10 }
     this.#api = new JsonSource(
       { name: 'The search engine', baseUrl, rate, timeoutMs },
-      world,
+      runtime,
       records.of('searxng'),
     )
   }

@@ -70,11 +70,15 @@ export class SteamSpy {
   readonly source: Source
   readonly #site: JsonSource
 
-  constructor({ source, baseUrl, timeoutMs }: SourceOptions, world: Runtime, records: MetricsBySource) {
+  constructor({ source, baseUrl, timeoutMs }: SourceOptions, runtime: Runtime, records: MetricsBySource) {
     this.source = source
     // One call a second is asked for; five at once are the titles of one dossier.
     const rate = { perSecond: 1, burst: 5 }
-    this.#site = new JsonSource({ name: 'SteamSpy', baseUrl, rate, timeoutMs }, world, records.of('steamspy'))
+    this.#site = new JsonSource(
+      { name: 'SteamSpy', baseUrl, rate, timeoutMs },
+      runtime,
+      records.of('steamspy'),
+    )
   }
 
   /** Its estimate; undefined when it does not know the app, or may not show it. */

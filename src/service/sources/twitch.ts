@@ -30,14 +30,14 @@ export class Twitch {
   constructor(
     { source, baseUrl, timeoutMs }: SourceOptions,
     access: TwitchAccess,
-    world: Runtime,
+    runtime: Runtime,
     records: MetricsBySource,
   ) {
     this.source = source
     this.#access = access
     // 800 points a minute are allowed to one application; a question costs one.
     const rate = { perSecond: 10, burst: 100 }
-    this.#helix = new JsonSource({ name: 'Twitch', baseUrl, rate, timeoutMs }, world, records.of('twitch'))
+    this.#helix = new JsonSource({ name: 'Twitch', baseUrl, rate, timeoutMs }, runtime, records.of('twitch'))
   }
 
   /** The most watched categories, in order; Twitch does not say by how many. */

@@ -12,7 +12,7 @@ import { listening } from '../../support/http.ts'
 
 const patient = new AbortController().signal
 const now = (): Date => new Date()
-const world = { fetch, now, sleep: async () => undefined, random: () => 0 }
+const runtime = { fetch, now, sleep: async () => undefined, random: () => 0 }
 
 /** Beyond that, machines may differ. */
 function rounded(vector: Float32Array): string {
@@ -85,7 +85,7 @@ async function openModel(
   const { url, close } = await listening(server)
   t.teardown(close)
   const model = { baseUrl: `${url}/v1`, apiKey: 'a key that nobody may read', embeddingModel: 'nomic' }
-  return { embedder: chooseEmbedder(model, world, new MetricsBySource(now)), asked }
+  return { embedder: chooseEmbedder(model, runtime, new MetricsBySource(now)), asked }
 }
 
 const GOOD = [

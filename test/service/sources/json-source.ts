@@ -14,13 +14,13 @@ const { signal } = new AbortController()
 
 function source(
   url: string,
-  world: Runtime,
+  runtime: Runtime,
   options: Partial<JsonSourceOptions> = {},
-  record = new SourceMetrics(world.now),
+  record = new SourceMetrics(runtime.now),
 ): JsonSource {
   const rate = { perSecond: 100, burst: 100 }
   const baseUrl = `${url}/steam-store`
-  return new JsonSource({ name: 'The source', baseUrl, rate, timeoutMs: 5000, ...options }, world, record)
+  return new JsonSource({ name: 'The source', baseUrl, rate, timeoutMs: 5000, ...options }, runtime, record)
 }
 
 async function failure(work: Promise<unknown>): Promise<Failure> {
@@ -33,8 +33,8 @@ async function failure(work: Promise<unknown>): Promise<Failure> {
 }
 
 t.test('returns a valid answer from the first attempt', async (t) => {
-  const { world, asked } = watched(WORLD)
-  const { items } = await source(await standIns(t), world).get(QUESTION, signal)
+  const { runtime, asked } = watched(WORLD)
+  const { items } = await source(await standIns(t), runtime).get(QUESTION, signal)
   t.equal(items.length, 3)
   t.same(asked, ['/steam-store/search/results/'])
 })
@@ -57,9 +57,9 @@ const FAULTS: readonly (readonly [Fault, string, number])[] = [
 ]
 for (const [fault, code, attempts] of FAULTS) {
   t.test(`answers ${code} after ${attempts === 1 ? 'one request' : 'two requests'}: ${fault}`, async (t) => {
-    const { world, asked } = watched(WORLD)
+    const { runtime, asked } = watched(WORLD)
     const timeoutMs = code === 'source_timeout' ? 100 : 5000
-    const failing = source(await standIns(t, { [SEARCH_PATH]: fault }), world, { timeoutMs })
+    const failing = source(await standIns(t, { [SEARCH_PATH]: fault }), runtime, { timeoutMs })
     const { code: actual, detail } = await failure(failing.get(QUESTION, signal))
     t.equal(actual, code)
     t.equal(asked.length, attempts)
@@ -68,14 +68,14 @@ for (const [fault, code, attempts] of FAULTS) {
 }
 
 t.test('follows a redirect within the host, as Crossref answers for the DOI of an alias', async (t) => {
-  const world: Runtime = {
+  const runtime: Runtime = {
     ...WORLD,
     fetch: async ({ pathname }) =>
       pathname === '/steam-store/search/results/'
         ? new Response(null, { status: 301, headers: { location: '/steam-store/elsewhere' } })
         : Response.json({ items: [{ logo: `https://host.example/apps/7${pathname}` }] }),
   }
-  const { world: seen, asked } = watched(world)
+  const { runtime: seen, asked } = watched(runtime)
   t.equal((await source('http://store.example', seen).get(QUESTION, signal)).items.length, 1)
   t.strictSame(asked, ['/steam-store/search/results/', '/steam-store/elsewhere'])
 })
@@ -83,8 +83,8 @@ t.test('follows a redirect within the host, as Crossref answers for the DOI of a
 t.test('asks a missing host twice and reports a source error', async (t) => {
   const { url, stop } = await startStandIns()
   await stop()
-  const { world, asked } = watched(WORLD)
-  const error = await failure(source(url, world).get(QUESTION, signal))
+  const { runtime, asked } = watched(WORLD)
+  const error = await failure(source(url, runtime).get(QUESTION, signal))
   t.match(error, { code: 'source_error', detail: 'The source could not be reached' })
   t.equal(asked.length, 2)
 })
@@ -92,9 +92,9 @@ t.test('asks a missing host twice and reports a source error', async (t) => {
 t.test('retries once after a short failure, with jitter', async (t) => {
   const waits: number[] = []
   const sleep = async (ms: number) => void waits.push(ms)
-  const { world, asked } = watched({ ...WORLD, sleep })
+  const { runtime, asked } = watched({ ...WORLD, sleep })
   const url = await standIns(t, { [SEARCH_PATH]: '500-once' })
-  t.equal((await source(url, world).get(QUESTION, signal)).items.length, 3)
+  t.equal((await source(url, runtime).get(QUESTION, signal)).items.length, 3)
   t.equal(asked.length, 2)
   t.same(waits, [225])
 })
@@ -110,8 +110,8 @@ t.test('leaves a host alone that limits us until its time is over', async (t) =>
     ['429', 7],
   ] as const) {
     let ms = Date.now()
-    const { world, asked } = watched({ ...WORLD, now: () => new Date(ms) })
-    const limited = source(await standIns(t, { [SEARCH_PATH]: fault }), world)
+    const { runtime, asked } = watched({ ...WORLD, now: () => new Date(ms) })
+    const limited = source(await standIns(t, { [SEARCH_PATH]: fault }), runtime)
     t.equal((await failure(limited.get(QUESTION, signal))).retryAfter, seconds)
     ms += (seconds - 2) * 1000
     t.match(await failure(limited.get(QUESTION, signal)), { code: 'source_limited', retryAfter: 2 })
@@ -123,8 +123,8 @@ t.test('leaves a host alone that limits us until its time is over', async (t) =>
 })
 
 t.test('fails fast when its own rate limit takes too long, and says how long', async (t) => {
-  const { world, asked } = watched(WORLD)
-  const slow = source(await standIns(t), world, { rate: { perSecond: 0.1, burst: 1 } })
+  const { runtime, asked } = watched(WORLD)
+  const slow = source(await standIns(t), runtime, { rate: { perSecond: 0.1, burst: 1 } })
   await slow.get(QUESTION, signal)
   t.match(await failure(slow.get(QUESTION, signal)), { code: 'source_limited', retryAfter: 10 })
   t.equal(asked.length, 1)
@@ -143,9 +143,9 @@ t.test('passes the turn of a caller who gives up to the next one', async (t) => 
   const caller = new AbortController()
   const forever = (_: number, limit: AbortSignal) =>
     new Promise<void>((_resolve, reject) => limit.addEventListener('abort', () => reject(new Error('gone'))))
-  const world = { ...WORLD, sleep: forever, now: () => new Date(0) }
+  const runtime = { ...WORLD, sleep: forever, now: () => new Date(0) }
   // Half of the time is the patience: enough for one turn of a second, not for two.
-  const paced = source(await standIns(t), world, { rate: { perSecond: 1, burst: 1 }, timeoutMs: 2500 })
+  const paced = source(await standIns(t), runtime, { rate: { perSecond: 1, burst: 1 }, timeoutMs: 2500 })
   await paced.get(QUESTION, signal)
   const waiting = failure(paced.get(QUESTION, caller.signal))
   caller.abort()
@@ -164,8 +164,8 @@ t.test('returns although a fetch ignores its signal', async (t) => {
 })
 
 t.test('skips the call for a caller who has gone', async (t) => {
-  const { world, asked } = watched(WORLD)
-  const error = await failure(source(await standIns(t), world).get(QUESTION, AbortSignal.abort()))
+  const { runtime, asked } = watched(WORLD)
+  const error = await failure(source(await standIns(t), runtime).get(QUESTION, AbortSignal.abort()))
   t.equal(error.code, 'source_timeout')
   t.same(asked, [])
 })

@@ -40,14 +40,14 @@ export const changes = fc.oneof(
 )
 
 /** A runtime in which one source answers with changes, and others fail. */
-export function spoiling(world: Runtime, { path, down }: Place, made: readonly Change[]): Runtime {
+export function spoiling(runtime: Runtime, { path, down }: Place, made: readonly Change[]): Runtime {
   const fetch: Runtime['fetch'] = async (address, options) => {
     if (down.some((name) => address.pathname.endsWith(name))) return new Response('', { status: 403 })
-    const reply = await world.fetch(address, options)
+    const reply = await runtime.fetch(address, options)
     if (!address.pathname.endsWith(path)) return reply
     return Response.json(made.reduce(spoil, await new Response(reply.body as ReadableStream).json()))
   }
-  return { ...world, fetch }
+  return { ...runtime, fetch }
 }
 
 /** Throws on NaN, undefined and other values that JSON has no form for. */

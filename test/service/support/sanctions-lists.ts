@@ -72,8 +72,8 @@ export function openLists(
   { urls = {}, directory, lists = STAND_IN_LISTS }: Partial<SanctionsOptions>,
   clock: Clock = { now: Date.now() },
 ): Sanctions {
-  const world = { ...WORLD, now: () => new Date(clock.now) }
-  const opened = new Sanctions({ lists, directory, urls }, world, new MetricsBySource(world.now))
+  const runtime = { ...WORLD, now: () => new Date(clock.now) }
+  const opened = new Sanctions({ lists, directory, urls }, runtime, new MetricsBySource(runtime.now))
   t.teardown(() => opened.close())
   return opened
 }

@@ -43,7 +43,7 @@ export async function openWholeService(
   const { egress, dns, rdapBootstrap, doiResolver } = await openWeb(t)
   const records = new MetricsBySource(WORLD.now)
   const handlers = createHandlers({
-    world: WORLD,
+    runtime: WORLD,
     records,
     steamStore: `${url}/steam-store`,
     steamApi: `${url}/steam-api`,

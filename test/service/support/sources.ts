@@ -40,9 +40,9 @@ export async function standIns(t: Teardown, faults: Readonly<Record<string, Faul
 
 export function storeAt(
   url: string,
-  world: Runtime,
+  runtime: Runtime,
   timeoutMs = 5000,
-  records = new MetricsBySource(world.now),
+  records = new MetricsBySource(runtime.now),
 ): Gamestore {
   return new Gamestore(
     {
@@ -51,55 +51,55 @@ export function storeAt(
       apiUrl: `${url}/steam-api`,
       timeoutMs,
     },
-    world,
+    runtime,
     records,
   )
 }
 
-export function steamSpyAt(url: string, world: Runtime, timeoutMs = 5000): SteamSpy {
+export function steamSpyAt(url: string, runtime: Runtime, timeoutMs = 5000): SteamSpy {
   const source = { name: 'Sandbox stand-in for SteamSpy' }
   return new SteamSpy(
     { source, baseUrl: `${url}/steamspy`, timeoutMs },
-    world,
-    new MetricsBySource(world.now),
+    runtime,
+    new MetricsBySource(runtime.now),
   )
 }
 
 /** A world that notes the path of every call it lets through. */
-export function watched(world: Runtime): { readonly world: Runtime; readonly asked: string[] } {
+export function watched(runtime: Runtime): { readonly runtime: Runtime; readonly asked: string[] } {
   const asked: string[] = []
   const fetch: Runtime['fetch'] = (url, options) => {
     asked.push(url.pathname)
-    return world.fetch(url, options)
+    return runtime.fetch(url, options)
   }
-  return { world: { ...world, fetch }, asked }
+  return { runtime: { ...runtime, fetch }, asked }
 }
 
 export interface TwitchTerms {
-  readonly world?: Runtime
+  readonly runtime?: Runtime
   readonly credentials?: Credentials | undefined
   readonly timeoutMs?: number
   readonly records?: MetricsBySource
 }
 
 function accessAt({ url }: Pick<StandIns, 'url'>, terms: TwitchTerms = {}): TwitchAccess {
-  const { world = WORLD, timeoutMs = 5000, records = new MetricsBySource(world.now) } = terms
+  const { runtime = WORLD, timeoutMs = 5000, records = new MetricsBySource(runtime.now) } = terms
   const credentials = 'credentials' in terms ? terms.credentials : STAND_IN_CREDENTIALS
   return new TwitchAccess(
     { baseUrl: `${url}/twitch-id`, credentials, timeoutMs },
-    world,
+    runtime,
     records.of('twitch'),
   )
 }
 
 export function twitchAt(standIns: Pick<StandIns, 'url'>, terms: TwitchTerms = {}): Twitch {
-  const { world = WORLD, timeoutMs = 5000, records = new MetricsBySource(world.now) } = terms
+  const { runtime = WORLD, timeoutMs = 5000, records = new MetricsBySource(runtime.now) } = terms
   const options = { source: { name: 'Twitch' }, baseUrl: `${standIns.url}/twitch-api`, timeoutMs }
-  return new Twitch(options, accessAt(standIns, { ...terms, records }), world, records)
+  return new Twitch(options, accessAt(standIns, { ...terms, records }), runtime, records)
 }
 
 export function igdbAt(standIns: Pick<StandIns, 'url'>, terms: TwitchTerms = {}): Igdb {
-  const { world = WORLD, timeoutMs = 5000, records = new MetricsBySource(world.now) } = terms
+  const { runtime = WORLD, timeoutMs = 5000, records = new MetricsBySource(runtime.now) } = terms
   const options = { source: { name: 'IGDB' }, baseUrl: `${standIns.url}/igdb`, timeoutMs }
-  return new Igdb(options, accessAt(standIns, { ...terms, records }), world, records)
+  return new Igdb(options, accessAt(standIns, { ...terms, records }), runtime, records)
 }

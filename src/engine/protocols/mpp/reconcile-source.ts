@@ -40,8 +40,11 @@ export class MppSource implements ReconcileSource {
     if (logs.length === 0) return memos
     const topics = [TRANSFER_WITH_MEMO, null, payees.map(addressTopic)]
     for await (const found of this.#scanner.logs({ address: this.#token, topics }, spanOf(logs))) {
-      for (const { topics: told, transactionHash, index } of found.logs) {
-        const [, , , memo] = told
+      for (const {
+        topics: [, , , memo],
+        transactionHash,
+        index,
+      } of found.logs) {
         if (memo !== undefined) memos.set(placeOf(transactionHash, index), memo)
       }
     }

@@ -17,15 +17,15 @@ export function search(memories: Memories): Handler<'memory/search'> {
     }
     const store = await memories.store()
     const hits = await store.search(question, signal)
-    const told = fitting(hits)
-    const results = told.map(({ score, ...memory }) => ({ ...serializeMemory(memory), score }))
+    const fitted = fitting(hits)
+    const results = fitted.map(({ score, ...memory }) => ({ ...serializeMemory(memory), score }))
     const body = {
       results,
-      count: told.length,
+      count: fitted.length,
       embedder: store.embedder.name,
       semantic: store.embedder.semantic,
     }
-    return { source: SOURCE, body, ...(told.length < hits.length ? { warnings: [CUT] } : {}) }
+    return { source: SOURCE, body, ...(fitted.length < hits.length ? { warnings: [CUT] } : {}) }
   }
 }
 

@@ -13,10 +13,10 @@ export function validateText(parameter: string, text: string): string {
 
 /** Without those that say nothing or twice the same. */
 export function validateTags(tags: readonly string[] = []): readonly string[] {
-  const told = tags.map((tag) => validateText('tags', tag.trim())).filter((tag) => tag !== '')
-  if (told.some((tag) => Array.from(tag).length > LONGEST_TAG))
+  const trimmed = tags.map((tag) => validateText('tags', tag.trim())).filter((tag) => tag !== '')
+  if (trimmed.some((tag) => Array.from(tag).length > LONGEST_TAG))
     throw new InvalidParameter('tags', `each tag should have at most ${LONGEST_TAG} characters`)
-  return [...new Set(told)]
+  return [...new Set(trimmed)]
 }
 
 /** The payer: the catalog lets no unpaid call through. */

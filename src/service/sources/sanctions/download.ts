@@ -26,12 +26,12 @@ export type Progress = (bytes: number) => void
 export async function download(
   url: string,
   held: Validators | undefined,
-  world: Runtime,
+  runtime: Runtime,
   progress: Progress,
 ): Promise<Download> {
   try {
     return await beforeDeadline(new AbortController().signal, TIMEOUT_MS, async (signal) => {
-      const reply = await follow(new URL(url), held, world, signal)
+      const reply = await follow(new URL(url), held, runtime, signal)
       if (reply.status === 304) return { kind: 'unchanged' }
       const main = await bodyOf(reply, progress)
       const beside = url.replace(/(?:SDN|(?<=CONS_)PRIM)(?=\.csv$)/i, (name) =>
@@ -40,7 +40,7 @@ export async function download(
       const aliases =
         beside === url
           ? undefined
-          : await bodyOf(await follow(new URL(beside), undefined, world, signal), (bytes) =>
+          : await bodyOf(await follow(new URL(beside), undefined, runtime, signal), (bytes) =>
               progress(main.length + bytes),
             )
       const { headers } = reply
@@ -62,7 +62,7 @@ class DownloadFault extends Error {}
 async function follow(
   first: URL,
   held: Validators | undefined,
-  world: Runtime,
+  runtime: Runtime,
   signal: AbortSignal,
 ): Promise<Reply> {
   const headers: Record<string, string> = { accept: '*/*' }
@@ -71,7 +71,7 @@ async function follow(
   const isConditional = 'if-none-match' in headers || 'if-modified-since' in headers
   let url = first
   for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {
-    const reply = await world.fetch(url, { signal, headers, redirect: 'manual' })
+    const reply = await runtime.fetch(url, { signal, headers, redirect: 'manual' })
     if (reply.status === 200 || (reply.status === 304 && isConditional)) return reply
     await discard(reply.body)
     const location = reply.headers.get('location')

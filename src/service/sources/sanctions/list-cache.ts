@@ -28,7 +28,7 @@ export class ListCache {
   readonly url: string | undefined
   readonly #directory: string | undefined
   readonly #thread: ListThread
-  readonly #world: Runtime
+  readonly #runtime: Runtime
   readonly #record: SourceMetrics
   #facts: ListFacts | undefined
   #fault: string | undefined
@@ -41,14 +41,14 @@ export class ListCache {
   constructor(
     { terms, url, directory }: ListCacheOptions,
     thread: ListThread,
-    world: Runtime,
+    runtime: Runtime,
     record: SourceMetrics,
   ) {
     this.terms = terms
     this.url = url
     this.#directory = directory
     this.#thread = thread
-    this.#world = world
+    this.#runtime = runtime
     this.#record = record
   }
 
@@ -100,7 +100,7 @@ export class ListCache {
     this.#askedAt = this.#now
     this.#record.countAsked()
     const held = this.#facts === undefined ? undefined : this.#validators
-    const fetched = await download(this.url, held, this.#world, progress)
+    const fetched = await download(this.url, held, this.#runtime, progress)
     if (fetched.kind === 'failed') return this.#failed(fetched.reason)
     const fetchedAt = this.#now
     if (fetched.kind === 'unchanged') return this.#confirm(fetchedAt)
@@ -146,7 +146,7 @@ export class ListCache {
   }
 
   get #now(): number {
-    return this.#world.now().getTime()
+    return this.#runtime.now().getTime()
   }
 
   get #age(): number {

@@ -51,13 +51,13 @@ export class TwitchAccess {
 
   constructor(
     { baseUrl, credentials, timeoutMs }: TwitchAccessOptions,
-    world: Runtime,
+    runtime: Runtime,
     record: SourceMetrics,
   ) {
     this.#credentials = credentials
-    this.#now = world.now
+    this.#now = runtime.now
     const rate = { perSecond: 0.5, burst: 10 }
-    this.#host = new JsonSource({ name: 'The log-in of Twitch', baseUrl, rate, timeoutMs }, world, record)
+    this.#host = new JsonSource({ name: 'The log-in of Twitch', baseUrl, rate, timeoutMs }, runtime, record)
   }
 
   /**

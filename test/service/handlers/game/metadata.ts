@@ -129,13 +129,13 @@ for (const [fault, code] of FAULTS) {
 
 t.test('shows the operator where the database has changed', async (t) => {
   const records = new MetricsBySource(WORLD.now)
-  const world = spoiling(WORLD, { path: GAMES, down: [] }, [])
+  const runtime = spoiling(WORLD, { path: GAMES, down: [] }, [])
   const fetch: typeof WORLD.fetch = async (url, options) => {
-    const reply = await world.fetch(url, options)
+    const reply = await runtime.fetch(url, options)
     if (!url.pathname.endsWith(GAMES)) return reply
     return Response.json([{ id: 'nine', name: NAME }])
   }
-  await t.rejects(run(await standIns(t), { world: { ...WORLD, fetch }, records }), { code: 'source_error' })
+  await t.rejects(run(await standIns(t), { runtime: { ...WORLD, fetch }, records }), { code: 'source_error' })
   t.match(records.figures().get('igdb'), {
     asked: 1,
     failed: 0,
@@ -172,7 +172,7 @@ t.test(`gives a complete body or a Failure for ${MALFORMED_CASES} malformed answ
   const at = await standIns(t)
   const outcomes = { answered: 0, failed: 0 }
   const property = fc.asyncProperty(places, changes, async (place, made) => {
-    const answer = await run(at, { world: spoiling(WORLD, place, made) }).catch((error: unknown) => {
+    const answer = await run(at, { runtime: spoiling(WORLD, place, made) }).catch((error: unknown) => {
       if (error instanceof Failure && /^source_|^not_found$/.test(error.code)) return undefined
       throw error
     })

@@ -32,14 +32,14 @@ const PARTS = [PAGE, REVIEWS, PLAYERS, SPY]
 
 interface Terms {
   readonly appid?: number
-  readonly world?: Runtime
+  readonly runtime?: Runtime
   readonly timeoutMs?: number
   readonly with?: Context
 }
 
 async function run(url: string, terms: Terms = {}): Promise<EnvelopedAnswer> {
-  const { appid = GAME, world = WORLD, timeoutMs = 5000 } = terms
-  const handler = app(storeAt(url, world, timeoutMs), steamSpyAt(url, world, timeoutMs))
+  const { appid = GAME, runtime = WORLD, timeoutMs = 5000 } = terms
+  const handler = app(storeAt(url, runtime, timeoutMs), steamSpyAt(url, runtime, timeoutMs))
   const moment = { ...context(), now: () => new Date('2026-11-20T20:00:00Z') }
   return checkedAnswer('gamestore/app', await handler({ appid }, terms.with ?? moment))
 }
@@ -51,8 +51,8 @@ function details({ body }: EnvelopedAnswer): JsonObject {
 }
 
 t.test('gives page, players, reviews and owners of an app from four simultaneous calls', async (t) => {
-  const { world, asked } = watched(WORLD)
-  const answer = await run(await standIns(t), { world })
+  const { runtime, asked } = watched(WORLD)
+  const answer = await run(await standIns(t), { runtime })
   t.strictSame(
     asked.toSorted(),
     [`/steam-store${PAGE}`, `/steam-store${REVIEWS}`, `/steam-api${PLAYERS}`, `/steamspy${SPY}`].toSorted(),
@@ -67,8 +67,8 @@ t.test('gives page, players, reviews and owners of an app from four simultaneous
 t.test('says when to ask again for owners that the rate limit leaves out', async (t) => {
   const url = await standIns(t)
   // Nobody waits for a turn, and the clock stands still: five questions at once, and no sixth.
-  const world: Runtime = { ...WORLD, now: () => new Date('2026-11-20T20:00:00Z') }
-  const handler = app(storeAt(url, world), steamSpyAt(url, world, 1000))
+  const runtime: Runtime = { ...WORLD, now: () => new Date('2026-11-20T20:00:00Z') }
+  const handler = app(storeAt(url, runtime), steamSpyAt(url, runtime, 1000))
   const ask = async () => checkedAnswer('gamestore/app', await handler({ appid: FREE }, context()))
   for (let asked = 0; asked < 5; asked++) t.strictSame((await ask()).body['gaps'], [])
   const limited = await ask()
@@ -148,7 +148,11 @@ t.test('tells an uncounted number of players from zero', async (t) => {
     address.pathname.endsWith(PLAYERS)
       ? Response.json({ response: { result: 42, player_count: 0 } })
       : WORLD.fetch(address, options)
-  t.equal((await run(url, { world: { ...WORLD, fetch } })).body['live_players'], null, 'with status 200 too')
+  t.equal(
+    (await run(url, { runtime: { ...WORLD, fetch } })).body['live_players'],
+    null,
+    'with status 200 too',
+  )
 })
 
 t.test('answers an app without a page in the country from the batch, and says what is missing', async (t) => {
@@ -245,8 +249,8 @@ t.test(`gives a complete body or a Failure for ${MALFORMED_CASES} malformed answ
   const url = await standIns(t)
   const outcomes = { answered: 0, failed: 0 }
   const property = fc.asyncProperty(places, changes, async (place, made) => {
-    const world = spoiling(WORLD, place, made)
-    const answer = await run(url, { world }).catch((error: unknown) => {
+    const runtime = spoiling(WORLD, place, made)
+    const answer = await run(url, { runtime }).catch((error: unknown) => {
       // A changed id or flag may say that there is no such app.
       if (error instanceof Failure && ['source_error', 'not_found'].includes(error.code)) return undefined
       throw error

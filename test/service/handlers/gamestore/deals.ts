@@ -25,14 +25,14 @@ type Row = Readonly<Record<string, unknown>>
 
 interface Terms {
   readonly filters?: Partial<typeof USUAL>
-  readonly world?: Runtime
+  readonly runtime?: Runtime
   readonly timeoutMs?: number
   readonly with?: Context
 }
 
 async function run(url: string, terms: Terms = {}): Promise<EnvelopedAnswer> {
-  const { filters, world = WORLD, timeoutMs = 5000 } = terms
-  const store = storeAt(url, world, timeoutMs)
+  const { filters, runtime = WORLD, timeoutMs = 5000 } = terms
+  const store = storeAt(url, runtime, timeoutMs)
   return checkedAnswer(
     'gamestore/deals',
     await deals(store).run({ ...USUAL, ...filters }, terms.with ?? context()),
@@ -46,8 +46,8 @@ function codes({ warnings = [] }: EnvelopedAnswer): string[] {
 }
 
 t.test('gives all good deals, best first, from one call', async (t) => {
-  const { world, asked } = watched(WORLD)
-  const answer = await run(await standIns(t), { world })
+  const { runtime, asked } = watched(WORLD)
+  const answer = await run(await standIns(t), { runtime })
   t.same(asked, [`/steam-api${QUERY}`])
   t.match(answer.body, { country: 'US', currency: 'USD', pool_size: 14, matched: 11, count: 11 })
   t.same(answer.warnings, [])
@@ -109,8 +109,8 @@ t.test('leaves out games without a price, a discount or enough reviews', async (
     { ...good, appid: 9, type: 10 },
     { ...good, appid: 10, success: 15 },
   ]
-  const world: Runtime = { ...WORLD, fetch: async () => Response.json({ response: { store_items } }) }
-  const answer = await run('http://store.example', { world, filters: { min_review: 0, min_discount: 0 } })
+  const runtime: Runtime = { ...WORLD, fetch: async () => Response.json({ response: { store_items } }) }
+  const answer = await run('http://store.example', { runtime, filters: { min_review: 0, min_discount: 0 } })
   t.same(
     rows(answer).map(({ appid }) => appid),
     [1],
@@ -131,24 +131,24 @@ t.test('ranks equal scores by reviews, then by age', async (t) => {
     reviews: { summary_filtered: { review_count, percent_positive: 100 } },
   })
   const store_items = [game(8, 1_000_000), game(7, 1_000_000), game(9, 1_100_000)]
-  const world: Runtime = { ...WORLD, fetch: async () => Response.json({ response: { store_items } }) }
+  const runtime: Runtime = { ...WORLD, fetch: async () => Response.json({ response: { store_items } }) }
   t.same(
-    rows(await run('http://store.example', { world })).map(({ appid }) => appid),
+    rows(await run('http://store.example', { runtime })).map(({ appid }) => appid),
     [9, 7, 8],
   )
 })
 
 t.test('uses the discounted top sellers, with a warning, when the query fails', async (t) => {
-  const { world, asked } = watched(WORLD)
-  const answer = await run(await standIns(t, { [QUERY]: 'drift' }), { world })
+  const { runtime, asked } = watched(WORLD)
+  const answer = await run(await standIns(t, { [QUERY]: 'drift' }), { runtime })
   t.same(asked, [`/steam-api${QUERY}`, `/steam-store${SEARCH}`, `/steam-api${ITEMS}`])
   t.same(codes(answer), ['pool_fallback'])
   t.match(answer.body, { pool_size: 14, matched: 11 })
 })
 
 t.test('uses the special offers of the front page when the search fails too', async (t) => {
-  const { world, asked } = watched(WORLD)
-  const answer = await run(await standIns(t, { [QUERY]: '403', [SEARCH]: 'html' }), { world })
+  const { runtime, asked } = watched(WORLD)
+  const answer = await run(await standIns(t, { [QUERY]: '403', [SEARCH]: 'html' }), { runtime })
   const [query, search, ...rest] = asked
   t.same([query, search], [`/steam-api${QUERY}`, `/steam-store${SEARCH}`])
   t.same(rest, [`/steam-store${FEATURED}`, `/steam-api${ITEMS}`])
@@ -158,8 +158,8 @@ t.test('uses the special offers of the front page when the search fails too', as
 
 t.test('refuses, uncharged, when the reviews are missing', async (t) => {
   const url = await standIns(t, { [QUERY]: 'empty', [ITEMS]: 'html' })
-  const { world, asked } = watched(WORLD)
-  await t.rejects(run(url, { world }), { code: 'source_error' })
+  const { runtime, asked } = watched(WORLD)
+  await t.rejects(run(url, { runtime }), { code: 'source_error' })
   t.same(asked, [`/steam-api${QUERY}`, `/steam-store${SEARCH}`, `/steam-api${ITEMS}`], 'items are asked once')
 })
 
@@ -229,8 +229,8 @@ t.test(`gives a complete body or a Failure for ${MALFORMED_CASES} malformed answ
   const url = await standIns(t)
   const outcomes = { answered: 0, failed: 0 }
   const property = fc.asyncProperty(places, changes, async (place, made) => {
-    const world = spoiling(WORLD, place, made)
-    const answer = await run(url, { world }).catch((error: unknown) => {
+    const runtime = spoiling(WORLD, place, made)
+    const answer = await run(url, { runtime }).catch((error: unknown) => {
       if (error instanceof Failure && error.code === 'source_error') return undefined
       throw error
     })

@@ -20,10 +20,10 @@ type Row = Readonly<Record<string, unknown>>
 async function run(
   url: string,
   country: string,
-  world: Runtime = WORLD,
+  runtime: Runtime = WORLD,
   timeoutMs = 5000,
 ): Promise<EnvelopedAnswer> {
-  const answer = await topSellers(storeAt(url, world, timeoutMs)).run({ country }, context())
+  const answer = await topSellers(storeAt(url, runtime, timeoutMs)).run({ country }, context())
   return checkedAnswer('gamestore/top-sellers', answer)
 }
 function rows({ body }: EnvelopedAnswer): Row[] {
@@ -34,8 +34,8 @@ function codes({ warnings = [] }: EnvelopedAnswer): string[] {
 }
 
 t.test('gives 25 games with prices in euro for Germany, from two calls', async (t) => {
-  const { world, asked } = watched(WORLD)
-  const answer = await run(await standIns(t), 'DE', world)
+  const { runtime, asked } = watched(WORLD)
+  const answer = await run(await standIns(t), 'DE', runtime)
   t.match(answer.body, { country: 'DE', currency: 'EUR', ranking: 'steam_store_topsellers', count: 25 })
   t.same(asked, [`/steam-store${SEARCH}`, `/steam-api${ITEMS}`])
   const items = rows(answer)
@@ -108,8 +108,8 @@ t.test('marks an assumed currency', async (t) => {
 })
 
 t.test('uses the front page, with details and a warning, when the live ranking fails', async (t) => {
-  const { world, asked } = watched(WORLD)
-  const answer = await run(await standIns(t, { [SEARCH]: 'html' }), 'DE', world)
+  const { runtime, asked } = watched(WORLD)
+  const answer = await run(await standIns(t, { [SEARCH]: 'html' }), 'DE', runtime)
   t.match(answer.body, { ranking: 'steam_store_featured', currency: 'EUR', count: 8 })
   t.same(codes(answer), ['ranking_fallback'])
   t.same(asked, [`/steam-store${SEARCH}`, `/steam-store${FEATURED}`, `/steam-api${ITEMS}`])
@@ -121,8 +121,8 @@ t.test('uses the front page, with details and a warning, when the live ranking f
 })
 
 t.test('uses the prices of the front page when the details fail, and asks for them once', async (t) => {
-  const { world, asked } = watched(WORLD)
-  const answer = await run(await standIns(t, { [ITEMS]: 'drift' }), 'DE', world)
+  const { runtime, asked } = watched(WORLD)
+  const answer = await run(await standIns(t, { [ITEMS]: 'drift' }), 'DE', runtime)
   t.match(answer.body, { ranking: 'steam_store_featured', currency: 'EUR' })
   t.same(codes(answer), ['ranking_fallback', 'details_missing'])
   t.same(asked, [`/steam-store${SEARCH}`, `/steam-api${ITEMS}`, `/steam-store${FEATURED}`])
@@ -148,8 +148,8 @@ t.test('uses the front page when a batch knows none of the games', async (t) => 
 })
 
 t.test('uses the weekly chart when the front page fails too', async (t) => {
-  const { world, asked } = watched(WORLD)
-  const answer = await run(await standIns(t, { [SEARCH]: 'html', [FEATURED]: 'empty' }), 'DE', world)
+  const { runtime, asked } = watched(WORLD)
+  const answer = await run(await standIns(t, { [SEARCH]: 'html', [FEATURED]: 'empty' }), 'DE', runtime)
   t.match(answer.body, { ranking: 'steam_weekly_top_sellers', currency: 'EUR', count: 25 })
   t.same(codes(answer), ['ranking_fallback'])
   t.same(asked, [`/steam-store${SEARCH}`, `/steam-store${FEATURED}`, `/steam-api${WEEKLY}`])
@@ -186,9 +186,9 @@ for (const [fault, code] of FAULTS) {
 }
 
 t.test('stops trying further sources at the deadline of the request', async (t) => {
-  const { world, asked } = watched(WORLD)
+  const { runtime, asked } = watched(WORLD)
   const url = await standIns(t, { [SEARCH]: 'hang' })
-  const store = storeAt(url, world)
+  const store = storeAt(url, runtime)
   const work = topSellers(store).run({ country: 'DE' }, context(AbortSignal.timeout(50)))
   await t.rejects(work, { code: 'source_timeout' })
   t.same(asked, [`/steam-store${SEARCH}`])

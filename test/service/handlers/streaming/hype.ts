@@ -121,8 +121,8 @@ t.test('tells rising from falling as soon as earlier samples exist', async (t) =
       data: data.map((stream) => ({ ...stream, viewer_count: Math.round(stream.viewer_count * factor) })),
     })
   }
-  const world = { ...WORLD, fetch, now: () => new Date(clock.now) }
-  const handler = hype(twitchAt(at, { world }))
+  const runtime = { ...WORLD, fetch, now: () => new Date(clock.now) }
+  const handler = hype(twitchAt(at, { runtime }))
   const last = async (): Promise<Row | undefined> => {
     const answer = checkedAnswer('streaming/hype', await handler.run({ limit: 50 }, context))
     return rows(answer).find(({ category_id: id }) => id === '990000138')
@@ -155,7 +155,7 @@ t.test('answers with the rest, and says so, when one call fails', async (t) => {
       ? Promise.resolve(new Response('', { status: 400 }))
       : WORLD.fetch(url, options)
   }
-  const partial = await run(await standIns(t), { world: { ...WORLD, fetch } })
+  const partial = await run(await standIns(t), { runtime: { ...WORLD, fetch } })
   t.same(codes(partial), ['sample_partial'])
   t.match(rows(partial)[0], { name: 'Chairs and Chatter', viewers_is_lower_bound: true })
   t.ok(asked > 1, 'from the largest channels')
@@ -256,7 +256,7 @@ t.test(`gives a complete body or a Failure for ${MALFORMED_CASES} malformed answ
   t.teardown(() => at.stop())
   const outcomes = { answered: 0, failed: 0 }
   const property = fc.asyncProperty(places, changes, async (place, made) => {
-    const answer = await run(at, { world: spoiling(WORLD, place, made) }).catch((error: unknown) => {
+    const answer = await run(at, { runtime: spoiling(WORLD, place, made) }).catch((error: unknown) => {
       if (error instanceof Failure && error.code.startsWith('source_')) return undefined
       throw error
     })

@@ -22,22 +22,22 @@ interface Terms {
   readonly faults?: Readonly<Record<string, Fault>>
   readonly timeoutMs?: number
   readonly mailto?: string
-  readonly world?: Runtime
+  readonly runtime?: Runtime
 }
 
-async function agencies(t: Test, { faults = {}, timeoutMs = 5000, mailto, world = WORLD }: Terms = {}) {
+async function agencies(t: Test, { faults = {}, timeoutMs = 5000, mailto, runtime = WORLD }: Terms = {}) {
   const standIns = await startStandIns({ faults })
   t.teardown(() => standIns.stop())
   const records = new MetricsBySource(WORLD.now)
   const handler = citation({
     crossref: new Crossref(
       { ...LIVE_CROSSREF, baseUrl: `${standIns.url}/crossref`, mailto, timeoutMs },
-      world,
+      runtime,
       records,
     ),
     datacite: new DataCite(
       { ...LIVE_DATACITE, baseUrl: `${standIns.url}/datacite`, timeoutMs },
-      world,
+      runtime,
       records,
     ),
     doiResolver: new DoiResolver(
@@ -241,15 +241,15 @@ t.test('charges nothing when a search fails', async (t) => {
 
 t.test('sends Crossref the contact of the operator', async (t) => {
   const seen: string[] = []
-  const world: Runtime = {
+  const runtime: Runtime = {
     ...WORLD,
     fetch: (url, options) => {
       seen.push(url.searchParams.get('mailto') ?? '-')
       return WORLD.fetch(url, options)
     },
   }
-  await cite(await agencies(t, { world, mailto: 'works@example.com' }), { q: 'deep learning' })
-  await cite(await agencies(t, { world }), { doi: PAPER })
+  await cite(await agencies(t, { runtime, mailto: 'works@example.com' }), { q: 'deep learning' })
+  await cite(await agencies(t, { runtime }), { doi: PAPER })
   t.strictSame(seen, ['works@example.com', 'works@example.com', '-'])
 })
 

@@ -12,7 +12,7 @@ import {
   publisherOf,
   sentence,
   titleOf,
-  told,
+  sentences,
 } from './fields.ts'
 
 const MOST = 20
@@ -27,7 +27,7 @@ export function apa(work: Work): string {
   const title = titleWith(work)
   const head =
     names === '' ? `${sentence(title)} ${date}.` : `${sentence(credit)} ${date}. ${sentence(title)}`
-  return `${told(head, placeIn(work))} ${doiAddress(work.doi)}`
+  return `${sentences(head, placeIn(work))} ${doiAddress(work.doi)}`
 }
 
 /** The day only for works published on a day: a paper without pages, a document. */
@@ -72,5 +72,5 @@ function placeIn(work: Work): string | null {
       : `${inSeries(editors, ' & ', ', & ')} (${editors.length === 1 ? 'Ed.' : 'Eds.'}), `
   const span = pages && `${pages.includes('–') ? 'pp.' : 'p.'} ${pages}`
   const part = listed(editionOf(work), volume && `Vol. ${volume}`, span)
-  return told(`In ${by}${container ?? ''}${part === '' ? '' : ` (${part})`}`, publisherOf(work))
+  return sentences(`In ${by}${container ?? ''}${part === '' ? '' : ` (${part})`}`, publisherOf(work))
 }

@@ -14,7 +14,7 @@ import {
   quoted,
   sentence,
   shortPages,
-  told,
+  sentences,
   WHOLE_MONTHS,
 } from './fields.ts'
 
@@ -29,8 +29,8 @@ export function chicago(work: Work): string {
   const isPlain = placeOf(work) === 'whole' && STANDALONE.has(work.kind)
   const shown = isPlain ? sentence(title) : quoted(title, '.')
   const by = credit(work)
-  const head = by === null ? told(shown, year) : told(by, year, shown)
-  return `${told(head, placeIn(work), doiAddress(work.doi))}`
+  const head = by === null ? sentences(shown, year) : sentences(by, year, shown)
+  return `${sentences(head, placeIn(work), doiAddress(work.doi))}`
 }
 
 function credit(work: Work): string | null {
@@ -54,7 +54,7 @@ function placeIn(work: Work): string | null {
       const editors = editorsOf(work).map((person) => givenFirst(person, inFull))
       const by = editors.length > 0 && `edited by ${inSeries(editors, ' and ', ', and ')}`
       const volume = work.volume && `vol. ${work.volume}`
-      return told(`In ${listed(container, editionOf(work), by, volume)}`, publisherOf(work))
+      return sentences(`In ${listed(container, editionOf(work), by, volume)}`, publisherOf(work))
     }
     case 'whole':
       return whole(work)
@@ -87,6 +87,6 @@ function whole(work: Work): string {
     case 'document':
       return listed(publisher, day)
     default:
-      return told(editionOf(work), publisher)
+      return sentences(editionOf(work), publisher)
   }
 }

@@ -65,7 +65,7 @@ export function listed(...parts: readonly (string | null | false)[]): string {
 }
 
 /** Sentences that are there, each with its end. */
-export function told(...parts: readonly (string | null | false)[]): string {
+export function sentences(...parts: readonly (string | null | false)[]): string {
   return parts
     .flatMap((part) => (part === null || part === false || part === '' ? [] : [sentence(part)]))
     .join(' ')

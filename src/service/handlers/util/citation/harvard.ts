@@ -2,7 +2,7 @@ import type { Contributor, Work } from '../../../sources/works/work.ts'
 import { creditOf, editorsOf } from './credit.ts'
 import { doiAddress } from './doi.ts'
 import { close, familyFirst, givenFirst, inSeries } from './names.ts'
-import { editionOf, listed, placeOf, publisherOf, quotedAsInBritain, titleOf, told } from './fields.ts'
+import { editionOf, listed, placeOf, publisherOf, quotedAsInBritain, titleOf, sentences } from './fields.ts'
 
 const MOST = 3
 const STANDALONE: ReadonlySet<string> = new Set(['book', 'report', 'thesis'])
@@ -18,11 +18,11 @@ export function harvard(work: Work): string {
   const online = `Available at: ${doiAddress(work.doi)}`
   if (by === null) {
     const head = `${isPlain ? title : quotedAsInBritain(title, '')} ${year}`
-    return isWhole ? told(head, place, online) : told(`${head} ${place ?? ''}`, online)
+    return isWhole ? sentences(head, place, online) : sentences(`${head} ${place ?? ''}`, online)
   }
-  if (isPlain) return told(`${by} ${year} ${title}`, place, online)
+  if (isPlain) return sentences(`${by} ${year} ${title}`, place, online)
   const head = `${by} ${year} ${quotedAsInBritain(title, isWhole ? '.' : ',')}`
-  return isWhole ? told(head, place, online) : told(`${head} ${place ?? ''}`, online)
+  return isWhole ? sentences(head, place, online) : sentences(`${head} ${place ?? ''}`, online)
 }
 
 function credit(work: Work): string | null {
@@ -57,10 +57,10 @@ function placeIn(work: Work): string | null {
       const publisher = publisherOf(work)
       const book = `${by}${container ?? ''}`
       if (edition === null && publisher === null) return listed(book, span)
-      return told(book, edition, listed(publisher, span))
+      return sentences(book, edition, listed(publisher, span))
     }
     case 'whole':
-      return told(work.kind === 'thesis' && 'Dissertation', britishEdition(work), publisherOf(work))
+      return sentences(work.kind === 'thesis' && 'Dissertation', britishEdition(work), publisherOf(work))
   }
 }
 

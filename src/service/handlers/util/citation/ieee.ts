@@ -1,7 +1,7 @@
 import type { Contributor, Work } from '../../../sources/works/work.ts'
 import { creditOf, editorsOf } from './credit.ts'
 import { abridged, givenFirst, inSeries, spaced } from './names.ts'
-import { editionOf, listed, placeOf, publisherOf, quoted, sentence, titleOf, told } from './fields.ts'
+import { editionOf, listed, placeOf, publisherOf, quoted, sentence, titleOf, sentences } from './fields.ts'
 
 const MOST = 6
 const MONTHS = ['Jan.', 'Feb.', 'Mar.', 'Apr.', 'May', 'Jun.', 'Jul.', 'Aug.', 'Sep.', 'Oct.', 'Nov.', 'Dec.']
@@ -50,9 +50,9 @@ function whole(work: Work, title: string): string {
   const date = dateOf(work)
   switch (work.kind) {
     case 'book':
-      return told(listed(title, editionOf(work)), listed(publisher, date))
+      return sentences(listed(title, editionOf(work)), listed(publisher, date))
     case 'software':
-      return told(title, `(${date})`, publisher)
+      return sentences(title, `(${date})`, publisher)
     case 'article':
       return `${quoted(title, ',')} ${sentence(listed(date, publisher))}`
     case 'report':
@@ -60,7 +60,7 @@ function whole(work: Work, title: string): string {
     case 'thesis':
       return `${quoted(title, ',')} ${sentence(listed('Dissertation', publisher, date))}`
     default:
-      return told(quoted(title, '.'), listed(publisher, date))
+      return sentences(quoted(title, '.'), listed(publisher, date))
   }
 }
 

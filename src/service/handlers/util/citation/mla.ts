@@ -13,7 +13,7 @@ import {
   quoted,
   sentence,
   shortPages,
-  told,
+  sentences,
   twoDigits,
 } from './fields.ts'
 
@@ -28,8 +28,13 @@ export function mla(work: Work): string {
   const shown = isPlain ? sentence(title) : quoted(title, '.')
   const address = doiAddress(work.doi)
   if (work.kind === 'thesis')
-    return told(credit(work), shown, listed(dateOf(work), address), listed(publisherOf(work), 'Dissertation'))
-  return told(credit(work), shown, listed(placeIn(work), address))
+    return sentences(
+      credit(work),
+      shown,
+      listed(dateOf(work), address),
+      listed(publisherOf(work), 'Dissertation'),
+    )
+  return sentences(credit(work), shown, listed(placeIn(work), address))
 }
 
 function placeIn(work: Work): string {

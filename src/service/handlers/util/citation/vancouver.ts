@@ -2,7 +2,7 @@ import type { Work } from '../../../sources/works/work.ts'
 import { creditOf, editorsOf } from './credit.ts'
 import { doiAddress } from './doi.ts'
 import { abridged, bare, familyFirst } from './names.ts'
-import { editionOf, placeOf, publisherOf, shortPages, titleOf, told } from './fields.ts'
+import { editionOf, placeOf, publisherOf, shortPages, titleOf, sentences } from './fields.ts'
 
 const MOST = 6
 const ONLINE = ' [Internet]'
@@ -15,7 +15,7 @@ export function vancouver(work: Work): string {
   const title =
     titleOf(work) + (work.kind === 'thesis' ? ' [Dissertation]' : '') + (place === 'whole' ? ONLINE : '')
   const address = isArticle ? '' : ` Available from: ${doiAddress(work.doi)}`
-  return `${told(credit(work), title, placeIn(work))}${address} doi:${work.doi}`
+  return `${sentences(credit(work), title, placeIn(work))}${address} doi:${work.doi}`
 }
 
 function credit(work: Work): string | null {
@@ -39,7 +39,7 @@ function placeIn(work: Work): string {
       const journal = (containerShort ?? container ?? '').replaceAll('.', '')
       const number = (volume ?? '') + (issue === null ? '' : `(${issue})`)
       const where = articleNumber ?? span
-      return told(
+      return sentences(
         journal,
         dayOf(work) + (number === '' ? '' : `;${number}`) + (where === null ? '' : `:${where}`),
       )
@@ -51,10 +51,10 @@ function placeIn(work: Work): string {
         `${listOf(editors, editors.length)}, ${editors.length === 1 ? 'editor' : 'editors'}`
       const from = [publisherOf(work), year].filter(Boolean).join('; ')
       const book = `${container ?? ''}${ONLINE}`
-      return `In: ${told(by, book, editionOf(work), from, span && `p. ${span}`)}`
+      return `In: ${sentences(by, book, editionOf(work), from, span && `p. ${span}`)}`
     }
     case 'whole':
-      return told(
+      return sentences(
         editionOf(work),
         [publisherOf(work), work.kind === 'report' ? monthOf(work) : year].filter(Boolean).join('; '),
       )
