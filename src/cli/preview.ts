@@ -4,7 +4,7 @@ import { openNetworks, protocolsOf, type AllNetworks, type PaymentConfig } from 
 import { documentNames } from '../engine/documents/all.ts'
 import { createRevision, type Revision, type RevisionSettings } from '../engine/http/revision.ts'
 import type { Ledger } from '../engine/ledger/ledger.ts'
-import type { Protocol } from '../engine/protocols/protocol.ts'
+import type { Protocol } from '../engine/payment/protocol.ts'
 import { systemRuntime } from '../engine/base/runtime.ts'
 import type { Env } from '../env.ts'
 import type { Call } from './command.ts'

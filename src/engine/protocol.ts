@@ -23,4 +23,4 @@ export type {
   ToolBinding,
   ToolDemand,
   Verification,
-} from './protocols/protocol.ts'
+} from './payment/protocol.ts'

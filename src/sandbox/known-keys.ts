@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { addressOfKey } from '../engine/protocols/x402/signature.ts'
+import { addressOfKey } from '../engine/chains/evm/signature.ts'
 import { isPlace, isRecord, isWord, readJson } from './state.ts'
 
 /** The first twenty accounts of "test test … junk", lower case: every development tool ships their keys. */

@@ -13,8 +13,8 @@ import { register } from 'tsx/esm/api'
 import { median, printTable, show } from './figures.mjs'
 
 register()
-const { openLmdbLedger } = await import('../../src/engine/ledger/lmdb.ts')
-const { openRedisLedger } = await import('../../src/engine/ledger/redis.ts')
+const { openLmdbLedger } = await import('../../src/engine/ledger/lmdb/lmdb-ledger.ts')
+const { openRedisLedger } = await import('../../src/engine/ledger/redis/redis-ledger.ts')
 const { closed, newRecord, nextCheckAt, buyerKeyOf } =
   await import('../../src/engine/ledger/payment-lifecycle.ts')
 const { redisAbsence, startRedis } = await import('../support/redis.ts')

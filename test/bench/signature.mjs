@@ -7,7 +7,7 @@ import {
   authorizationDigest,
   recoverSigner,
   splitSignature,
-} from '../../dist/engine/protocols/x402/payload.js'
+} from '../../dist/engine/x402/payload.js'
 import { median, printTable, show } from './figures.mjs'
 
 const types = {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { formatPrice, formatShort, parsePrice, toMicros } from '../../src/engine/base/money.ts'
-import { toAtomic } from '../../src/engine/protocols/x402/requirements.ts'
+import { toAtomic } from '../../src/engine/x402/requirements.ts'
 import { fc } from '../support/fast-check.ts'
 
 const micros = fc.bigInt({ min: 1n, max: 1_000_000_000_000n }).map(toMicros)

@@ -9,7 +9,7 @@ import type {
   Receipt,
   StoredAnswer,
 } from '../../src/engine/ledger/payment-record.ts'
-import { openLmdbLedger } from '../../src/engine/ledger/lmdb.ts'
+import { openLmdbLedger } from '../../src/engine/ledger/lmdb/lmdb-ledger.ts'
 import { isJsonObject, type JsonObject } from '../../src/engine/base/json.ts'
 import { addressOf, randomKey } from './payment.ts'
 import { makePurchase } from './payment-records.ts'

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { openLmdbLedger } from '../../src/engine/ledger/lmdb.ts'
+import { openLmdbLedger } from '../../src/engine/ledger/lmdb/lmdb-ledger.ts'
 import type { Ledger } from '../../src/engine/ledger/ledger.ts'
 import type { PaymentRecord, Purchase, Refund } from '../../src/engine/ledger/payment-record.ts'
 import { refundPayment, type RefundResult } from '../../src/engine/refunds/refund.ts'

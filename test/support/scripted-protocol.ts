@@ -9,7 +9,7 @@ import { BuyerConnections } from '../../src/engine/http/buyer-connections.ts'
 import { LEASE_MS, buyerKeyOf } from '../../src/engine/ledger/payment-lifecycle.ts'
 import type { Ledger } from '../../src/engine/ledger/ledger.ts'
 import { writeAnswer } from '../../src/engine/ledger/answers.ts'
-import { openLmdbLedger } from '../../src/engine/ledger/lmdb.ts'
+import { openLmdbLedger } from '../../src/engine/ledger/lmdb/lmdb-ledger.ts'
 import {
   type Fulfillment,
   type PurchaseDeps,
@@ -18,7 +18,7 @@ import {
 } from '../../src/engine/purchase/request.ts'
 import { type PurchaseResult } from '../../src/engine/purchase/result.ts'
 import { purchase } from '../../src/engine/purchase/purchase.ts'
-import type { Offer, Payment, Protocol, Refusal, Settlement } from '../../src/engine/protocols/protocol.ts'
+import type { Offer, Payment, Protocol, Refusal, Settlement } from '../../src/engine/payment/protocol.ts'
 import { compileRoutes, routeAt, fixedPriceOf } from './catalogs.ts'
 import { makeRecord } from './payment-records.ts'
 

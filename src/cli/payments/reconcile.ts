@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../engine/base/json.ts'
 import type { Ledger } from '../../engine/ledger/ledger.ts'
 import type { Checked, Difference, Statement, Sum } from '../../engine/reconcile/compare.ts'
-import type { OnchainPayment, OnchainStatus } from '../../engine/protocols/reconcile-source.ts'
+import type { OnchainPayment, OnchainStatus } from '../../engine/payment/reconcile-source.ts'
 import { reconcile } from '../../engine/reconcile/reconcile.ts'
 import { systemRuntime } from '../../engine/base/runtime.ts'
 import type { Call, Terminal } from '../command.ts'

@@ -1,9 +1,9 @@
 import { hasSoundChecksum, isAddress } from '../base/address.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { AllNetworks, PaymentConfig } from './compose.ts'
-import type { SettingNames } from '../protocols/protocol.ts'
-import { readCdpKey } from '../protocols/x402/cdp-token.ts'
-import { addressOfKey } from '../protocols/x402/signature.ts'
+import type { SettingNames } from '../payment/protocol.ts'
+import { readCdpKey } from '../x402/facilitators/cdp-token.ts'
+import { addressOfKey } from '../chains/evm/signature.ts'
 
 /** The settings that payments require, by name; MPP alone is sufficient. */
 export function missingConfig(

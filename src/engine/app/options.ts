@@ -4,8 +4,8 @@ import { didYouMean } from '../catalog/issue.ts'
 import type { PaymentConfig } from './compose.ts'
 import type { HandlerMap } from '../handler.ts'
 import { findNetwork, NETWORKS } from '../base/networks.ts'
-import type { SettingNames } from '../protocols/protocol.ts'
-import type { CdpCredentials } from '../protocols/x402/cdp-token.ts'
+import type { SettingNames } from '../payment/protocol.ts'
+import type { CdpCredentials } from '../x402/facilitators/cdp-token.ts'
 import type { CatalogPlace } from './catalog-thread.ts'
 
 /** What {@link createRatecard} is given. */

@@ -24,7 +24,7 @@ import { createService, type Renderer, type Service, type ServiceSettings } from
 import type { Ledger } from '../ledger/ledger.ts'
 import { OptionError, OPTIONS, readPayments, type RatecardOptions } from './options.ts'
 import { invalidConfig, missingConfig, movedPayee } from './config-problems.ts'
-import type { SettingNames } from '../protocols/protocol.ts'
+import type { SettingNames } from '../payment/protocol.ts'
 import { CatalogReload, type Reload } from './catalog-reload.ts'
 import { systemRuntime, type Runtime } from '../base/runtime.ts'
 

@@ -9,7 +9,7 @@ import { sentence, useWhen } from '../documents/wording.ts'
 import { compact, isJsonObject, type JsonObject } from '../base/json.ts'
 import { ruleNote, spellPrice } from '../catalog/price-text.ts'
 import { formatPrice, type Micros } from '../base/money.ts'
-import { challengesOf, type Challenge, type Protocol } from '../protocols/protocol.ts'
+import { challengesOf, type Challenge, type Protocol } from '../payment/protocol.ts'
 import type { ServedOperation } from '../purchase/execution.ts'
 
 /** One tool with all that answers its calls. */

@@ -19,7 +19,7 @@ import {
 } from '../handler.ts'
 import { compact, digestJson, isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import type { StoredAnswer } from '../ledger/payment-record.ts'
-import type { Refusal } from '../protocols/protocol.ts'
+import type { Refusal } from '../payment/protocol.ts'
 import { limited, openController, within } from '../base/time-limit.ts'
 import type { OpenStream, Store } from './request.ts'
 import { collect, openStream } from './stream.ts'

@@ -4,7 +4,7 @@ import { acquireExpired, LeaseLostError } from '../ledger/lease.ts'
 import type { Change } from '../ledger/ledger.ts'
 import { finalized, isLeased, nextCheckAt, nextLook } from '../ledger/payment-lifecycle.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
-import type { BlockLook } from '../protocols/protocol.ts'
+import type { BlockLook } from '../payment/protocol.ts'
 import { conclude, type RecoveryDeps } from './recovery.ts'
 
 /** Most payments of one look; their blocks are asked for once each. */

@@ -15,7 +15,7 @@ import {
   type Failure,
   type InvalidParameter,
 } from '../base/errors.ts'
-import type { Detection, Offer, Payment, Refusal } from '../protocols/protocol.ts'
+import type { Detection, Offer, Payment, Refusal } from '../payment/protocol.ts'
 import {
   digestArguments,
   invoke,

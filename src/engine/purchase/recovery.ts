@@ -3,7 +3,7 @@ import { LeaseLostError, acquireExpired, type PaymentLease, type LeaseContext } 
 import { cleanUp } from '../ledger/clean-up.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import { payableUntil } from '../ledger/payment-lifecycle.ts'
-import { SETTLEMENT_FAILED, type Protocol, type Settlement } from '../protocols/protocol.ts'
+import { SETTLEMENT_FAILED, type Protocol, type Settlement } from '../payment/protocol.ts'
 import { isRedeliverable } from './redelivery.ts'
 import type { Store } from './request.ts'
 import { finishWrite } from './settlement-flow.ts'

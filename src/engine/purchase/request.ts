@@ -3,7 +3,7 @@ import type { Operation } from '../catalog/catalog.ts'
 import type { Arguments } from '../handler.ts'
 import type { PaymentLease, LeaseContext } from '../ledger/lease.ts'
 import type { AnswerHead, StoredAnswer } from '../ledger/payment-record.ts'
-import type { Offer, OfferTerms, Payment, Verification } from '../protocols/protocol.ts'
+import type { Offer, OfferTerms, Payment, Verification } from '../payment/protocol.ts'
 
 /** What purchases need besides the payment: the same for every request of a revision. */
 export interface PurchaseDeps extends LeaseContext {

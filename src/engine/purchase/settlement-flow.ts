@@ -2,7 +2,7 @@ import { ERRORS, Failure, InvalidParameter, type ErrorCode } from '../base/error
 import { LeaseLostError, acquireExpired, type PaymentLease } from '../ledger/lease.ts'
 import type { PaymentRecord, Receipt, State, StoredAnswer } from '../ledger/payment-record.ts'
 import { nextCheckAt } from '../ledger/payment-lifecycle.ts'
-import type { Refusal, Settlement } from '../protocols/protocol.ts'
+import type { Refusal, Settlement } from '../payment/protocol.ts'
 import { isStreaming } from './execution.ts'
 import type { LeasedPurchase, OpenStream, PurchaseDeps, Store } from './request.ts'
 import type { PurchaseResult, Paid } from './result.ts'

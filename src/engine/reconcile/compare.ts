@@ -1,7 +1,7 @@
 import { sameAddress } from '../base/address.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import type { Span } from '../chains/evm/event-log.ts'
-import type { OnchainStatus, OnchainPayment } from '../protocols/reconcile-source.ts'
+import type { OnchainStatus, OnchainPayment } from '../payment/reconcile-source.ts'
 
 /** A difference between ledger and chain; records without their answers. */
 export type Difference =

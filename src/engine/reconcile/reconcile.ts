@@ -6,9 +6,9 @@ import type { PaymentRecord } from '../ledger/payment-record.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { isRefundDue } from '../ledger/payment-lifecycle.ts'
 import { findNetwork, NETWORKS } from '../base/networks.ts'
-import { MppSource, onchainNames } from '../protocols/mpp/reconcile-source.ts'
+import { MppSource, onchainNames } from '../mpp/reconcile-source.ts'
 import { showsRefund } from '../refunds/refund-proof.ts'
-import { X402Source } from '../protocols/x402/reconcile-source.ts'
+import { X402Source } from '../x402/exact-evm/reconcile-source.ts'
 import {
   compareEntry,
   comparePayment,
@@ -19,7 +19,7 @@ import {
   type Statement,
   type Verdict,
 } from './compare.ts'
-import { type ReconcileSource } from '../protocols/reconcile-source.ts'
+import { type ReconcileSource } from '../payment/reconcile-source.ts'
 
 interface ReconcileSettings {
   /** Is only read. */

@@ -3,7 +3,7 @@ import type { Chain } from '../chains/evm/chain.ts'
 import type { PaymentRecord, Refund } from '../ledger/payment-record.ts'
 import type { Network } from '../base/networks.ts'
 import { refunderIn, type RefundTerms } from './refund-proof.ts'
-import { findTransfer, isOver, type ChainReader } from '../protocols/x402/onchain-status.ts'
+import { findTransfer, isOver, type ChainReader } from '../x402/exact-evm/onchain-status.ts'
 
 /** A refund whose transaction was recorded, and may have been broadcast. */
 export type SentRefund = Exclude<Refund, { readonly kind: 'due' }>

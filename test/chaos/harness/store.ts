@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
-import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
-import { openRedisLedger } from '../../../src/engine/ledger/redis.ts'
+import { openLmdbLedger } from '../../../src/engine/ledger/lmdb/lmdb-ledger.ts'
+import { openRedisLedger } from '../../../src/engine/ledger/redis/redis-ledger.ts'
 import { startRedis } from '../../support/redis.ts'
 
 /** The store of the ledger that the processes share. */

@@ -7,8 +7,8 @@ import { cleanUp } from '../../../src/engine/ledger/clean-up.ts'
 import type { Purchase } from '../../../src/engine/ledger/payment-record.ts'
 import { paymentId } from '../../../src/engine/ledger/payment-lifecycle.ts'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
-import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
-import { openRedisLedger } from '../../../src/engine/ledger/redis.ts'
+import { openLmdbLedger } from '../../../src/engine/ledger/lmdb/lmdb-ledger.ts'
+import { openRedisLedger } from '../../../src/engine/ledger/redis/redis-ledger.ts'
 import {
   HOUR,
   loseOutcome,

@@ -8,7 +8,7 @@ import { readPayment } from '../../../src/engine/http/live-pages.ts'
 import type { JsonObject } from '../../../src/engine/base/json.ts'
 import { cleanUp } from '../../../src/engine/ledger/clean-up.ts'
 import type { PaymentLease } from '../../../src/engine/ledger/lease.ts'
-import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
+import { openLmdbLedger } from '../../../src/engine/ledger/lmdb/lmdb-ledger.ts'
 import { onchainClient, startBase } from '../../support/base-chain.ts'
 import {
   HOUR,

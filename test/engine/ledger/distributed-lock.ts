@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as breathe } from 'node:timers/promises'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
-import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
+import { openLmdbLedger } from '../../../src/engine/ledger/lmdb/lmdb-ledger.ts'
 import { DistributedLock } from '../../../src/engine/ledger/distributed-lock.ts'
 
 const LEASE_MS = 15_000

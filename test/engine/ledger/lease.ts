@@ -16,7 +16,7 @@ import type { PaymentRecord, Receipt } from '../../../src/engine/ledger/payment-
 import { LEASE_MS } from '../../../src/engine/ledger/payment-lifecycle.ts'
 import { LedgerError } from '../../../src/engine/base/errors.ts'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
-import { openLmdbLedger } from '../../../src/engine/ledger/lmdb.ts'
+import { openLmdbLedger } from '../../../src/engine/ledger/lmdb/lmdb-ledger.ts'
 import { asStored, makePurchase } from '../../support/payment-records.ts'
 import { runTogether } from '../../support/ledger-process.ts'
 

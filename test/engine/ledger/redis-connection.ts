@@ -4,7 +4,7 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 import { inspect } from 'node:util'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
 import { LedgerLostError } from '../../../src/engine/base/errors.ts'
-import { openRedisLedger } from '../../../src/engine/ledger/redis.ts'
+import { openRedisLedger } from '../../../src/engine/ledger/redis/redis-ledger.ts'
 import { asStored, makeRecord, nextRecord } from '../../support/payment-records.ts'
 import { redisAbsence, startRedis, type RunningRedis } from '../../support/redis.ts'
 

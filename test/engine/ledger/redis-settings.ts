@@ -3,7 +3,7 @@ import { mock } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
-import { openRedisLedger, type RedisLedgerSettings } from '../../../src/engine/ledger/redis.ts'
+import { openRedisLedger, type RedisLedgerSettings } from '../../../src/engine/ledger/redis/redis-ledger.ts'
 import { makeRecord, nextRecord } from '../../support/payment-records.ts'
 import { redisAbsence, startRedis, type RedisOptions, type RunningRedis } from '../../support/redis.ts'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createTokens, encodeAfter, TOKEN_LENGTH } from '../../../src/engine/protocols/protocol.ts'
+import { createTokens, encodeAfter, TOKEN_LENGTH } from '../../../src/engine/payment/protocol.ts'
 import { fc } from '../../support/fast-check.ts'
 import { randomBytes } from '../../support/random.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { openRedisLedger } from '../../../src/engine/ledger/redis.ts'
+import { openRedisLedger } from '../../../src/engine/ledger/redis/redis-ledger.ts'
 import { openBuyer, readBought, type Bought, type Buyer } from '../../support/buyer.ts'
 import { addressOf, challengeOf, send, sign, type Hex, type SignedPayment } from '../../support/payment.ts'
 import { redisAbsence, startRedis } from '../../support/redis.ts'

@@ -10,9 +10,9 @@ import {
   prepareOpaque,
   realmOf,
   requestOf,
-} from '../../../../src/engine/protocols/mpp/challenge.ts'
-import { findCredential } from '../../../../src/engine/protocols/mpp/credential.ts'
-import { createTokens, type IssuedChallenge } from '../../../../src/engine/protocols/protocol.ts'
+} from '../../../../src/engine/mpp/challenge.ts'
+import { findCredential } from '../../../../src/engine/mpp/credential.ts'
+import { createTokens, type IssuedChallenge } from '../../../../src/engine/payment/protocol.ts'
 import type { Route } from '../../../../src/engine/catalog/catalog.ts'
 import { parsePrice } from '../../../../src/engine/base/money.ts'
 import { paidRoutes, shippedCatalog } from '../../../support/shipped-catalog.ts'

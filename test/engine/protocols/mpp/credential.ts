@@ -1,6 +1,6 @@
 import { Challenge, Credential } from 'mppx'
 import t from 'tap'
-import { findCredential } from '../../../../src/engine/protocols/mpp/credential.ts'
+import { findCredential } from '../../../../src/engine/mpp/credential.ts'
 
 const CHALLENGE = Challenge.from({
   id: 'q9k7v2n5Qk2WmW0R1bY1v1mU3s8b1m5tUeXW4v3t2pA',

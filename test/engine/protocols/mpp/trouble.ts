@@ -8,7 +8,7 @@ import type {
   PayerTransaction,
 } from '../../../../src/engine/ledger/payment-record.ts'
 import { newRecord } from '../../../../src/engine/ledger/payment-lifecycle.ts'
-import type { Payment } from '../../../../src/engine/protocols/protocol.ts'
+import type { Payment } from '../../../../src/engine/payment/protocol.ts'
 import { openMppProtocol } from '../../../support/mpp.ts'
 import { openRpcProxy, type ConnectionState } from '../../../support/rpc-proxy.ts'
 import { addressOf, randomKey, type Hex } from '../../../support/payment.ts'

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http'
 import { createServer as createSocketServer, type Server, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { createFacilitator, wasNeverSent } from '../../../../src/engine/protocols/x402/facilitator-client.ts'
+import { createFacilitator, wasNeverSent } from '../../../../src/engine/x402/facilitators/facilitator-client.ts'
 import { systemRuntime } from '../../../../src/engine/base/runtime.ts'
 import { listening } from '../../../support/http.ts'
 

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { VARIABLES } from '../../../../src/cli/payment-config.ts'
-import type { Settler } from '../../../../src/engine/protocols/x402/settler.ts'
-import { openX402Networks, type NetworkSettings } from '../../../../src/engine/protocols/x402/networks.ts'
+import type { Settler } from '../../../../src/engine/x402/exact-evm/settler.ts'
+import { openX402Networks, type NetworkSettings } from '../../../../src/engine/x402/networks.ts'
 import { readProblem } from '../../../support/http.ts'
 import { openFacilitator, type FacilitatorServer } from '../../../support/facilitator.ts'
 import {
@@ -17,7 +17,7 @@ import {
   type SignedPayment,
 } from '../../../support/payment.ts'
 import { openShop } from '../../../support/shop.ts'
-import { openLmdbLedger } from '../../../../src/engine/ledger/lmdb.ts'
+import { openLmdbLedger } from '../../../../src/engine/ledger/lmdb/lmdb-ledger.ts'
 
 const opened: FacilitatorServer[] = []
 const shop = await openShop(async (chain) => {

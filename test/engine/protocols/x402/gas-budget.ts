@@ -1,8 +1,8 @@
 import t from 'tap'
 import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
-import { GasBudget } from '../../../../src/engine/protocols/x402/gas-budget.ts'
-import { GasLosses } from '../../../../src/engine/protocols/x402/gas-losses.ts'
-import type { Standing } from '../../../../src/engine/protocols/x402/gas-shares.ts'
+import { GasBudget } from '../../../../src/engine/chains/evm/gas-budget.ts'
+import { GasLosses } from '../../../../src/engine/chains/evm/gas-losses.ts'
+import type { Standing } from '../../../../src/engine/chains/evm/gas-shares.ts'
 import { BASE, openLedger } from '../../../support/settlement-context.ts'
 
 const BUDGET = 1_000n

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { blockAt } from 'ratecard/chains/evm/block-at-time'
-import { findTransfer, onchainStatus } from '../../../../src/engine/protocols/x402/onchain-status.ts'
+import { findTransfer, onchainStatus } from '../../../../src/engine/x402/exact-evm/onchain-status.ts'
 import { startBase } from '../../../support/base-chain.ts'
 import { askNode, type StandIn, openRpcProxy, type RpcProxy } from '../../../support/rpc-proxy.ts'
 import { randomKey, type Hex } from '../../../support/payment.ts'

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { createLocalSettler, resume } from '../../../../src/engine/protocols/x402/settlement.ts'
+import { createLocalSettler, resume } from '../../../../src/engine/x402/exact-evm/settlement.ts'
 import {
   settlementRequestOf,
   type SettlementRequest,
-} from '../../../../src/engine/protocols/x402/settlement-request.ts'
+} from '../../../../src/engine/x402/exact-evm/settlement-request.ts'
 import { readProblem } from '../../../support/http.ts'
 import { openRpcProxy } from '../../../support/rpc-proxy.ts'
 import { addressOf, challengeOf, randomKey, send, sign, type Hex } from '../../../support/payment.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { decodePayload } from '../../../../src/engine/protocols/x402/payload.ts'
+import { decodePayload } from '../../../../src/engine/x402/payload.ts'
 import type { Json } from '../../../../src/engine/base/json.ts'
 import { encode } from '../../../support/payment.ts'
 

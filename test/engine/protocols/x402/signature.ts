@@ -6,8 +6,8 @@ import {
   addressOfKey,
   recoverSigner,
   splitSignature,
-} from '../../../../src/engine/protocols/x402/signature.ts'
-import { authorizationDigest } from '../../../../src/engine/protocols/x402/eip712.ts'
+} from '../../../../src/engine/chains/evm/signature.ts'
+import { authorizationDigest } from '../../../../src/engine/x402/exact-evm/eip712.ts'
 import { TRANSFER_TYPES, type Hex } from '../../../support/payment.ts'
 import { fc } from '../../../support/fast-check.ts'
 import { randomHex } from '../../../support/random.ts'

@@ -1,0 +1,21 @@
+import { keccak256 } from 'js-sha3'
+import { word } from './chain.ts'
+
+/** The first four bytes of calldata, which name the function. */
+export function selector(signature: string): string {
+  return keccak256(signature).slice(0, 8)
+}
+
+/** Bytes at the end of calldata: their length, then the bytes padded to whole words. */
+export function bytes(hex: `0x${string}`): string {
+  const digits = hex.slice(2)
+  return word(BigInt(digits.length / 2)) + digits.padEnd(Math.ceil(digits.length / 64) * 64, '0')
+}
+
+/** A string as the ABI encodes a result of one: where it begins, its length, its bytes. Takes hexadecimal digits. */
+export function decodeText(digits: string): string | undefined {
+  const encoded = Buffer.from(digits, 'hex')
+  if (encoded.length < 64) return undefined
+  const length = Number(BigInt(`0x${encoded.toString('hex', 32, 64)}`))
+  return length > encoded.length - 64 ? undefined : encoded.toString('utf8', 64, 64 + length)
+}

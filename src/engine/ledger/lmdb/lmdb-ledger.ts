@@ -1,0 +1,166 @@
+import { join } from 'node:path'
+import { openAnswerFiles } from '../answer-files.ts'
+import { openLmdbAnswers } from './lmdb-answers.ts'
+import type { PaymentRecord } from '../payment-record.ts'
+import type { Change, Ledger, Lease, LeaseState } from '../ledger.ts'
+import { followReopening } from './lmdb-reopening.ts'
+import { unusable } from './lmdb-file.ts'
+import { paymentId, paymentOrderOf, redact, withPaymentOrder, casToken } from '../payment-lifecycle.ts'
+import { decodeRecord, encodeRecord } from '../record-codec.ts'
+import { LedgerError } from '../../base/errors.ts'
+import type { Store } from './lmdb-store.ts'
+import { openDirectory, openStore, commit } from './lmdb-store.ts'
+import { openFacts } from './lmdb-facts.ts'
+import type { Age } from './lmdb-indexes.ts'
+import { openIndexes, PAGE } from './lmdb-indexes.ts'
+
+interface Held {
+  readonly owner: string
+  readonly until: number
+  /** Milliseconds. */
+  readonly length: number
+  readonly fence: number
+  readonly left?: LeaseState | undefined
+}
+
+/**
+ * The embedded ledger: shared by all processes of one machine, flushed to disk before a promise resolves.
+ * Not for network disks, where LMDB's locks do not hold. A process opens a directory once.
+ *
+ * Throws `LedgerError` when the directory cannot be used or holds a store of another format.
+ */
+export async function openLmdbLedger(directory: string): Promise<Ledger> {
+  return followReopening(await openFiles(directory), () => openFiles(directory))
+}
+
+async function openFiles(directory: string): Promise<Ledger> {
+  const opening = openDirectory(directory)
+  try {
+    return openLedger(directory, await openStore(directory, opening))
+  } catch (fault) {
+    await opening.close()
+    throw fault instanceof LedgerError ? fault : unusable(directory, fault)
+  }
+}
+
+function openLedger(directory: string, { root, check, reopen, checkFormat, close }: Store): Ledger {
+  // By public id, which is short and plain, unlike the key.
+  const payments = root.openDB<string, string>({ name: 'payments', encoding: 'string' })
+  // Separate from the records: pages that once held a long value stay half empty after its deletion.
+  const orders = root.openDB<string, string>({ name: 'orders', encoding: 'string' })
+  const leases = root.openDB<Held, string>({ name: 'leases', encoding: 'json' })
+  const indexes = openIndexes(root)
+  const facts = openFacts(root)
+
+  const change = <T>(work: () => T): Promise<T> =>
+    commit(root, () => {
+      checkFormat()
+      return work()
+    })
+  const read = (id: string): PaymentRecord | undefined => {
+    const text = payments.get(id)
+    if (text === undefined) return undefined
+    const { dispatch, ...entry } = decodeRecord(text)
+    if (dispatch === undefined) return entry
+    const order = orders.get(id)
+    return { ...entry, dispatch: order === undefined ? dispatch : withPaymentOrder(dispatch, order) }
+  }
+  /** Stored texts: a record whose text is unchanged need not be decoded for a comparison. */
+  const texts = new WeakMap<PaymentRecord, string>()
+  const put = (previous: PaymentRecord | undefined, next: PaymentRecord): void => {
+    const { dispatch } = next
+    const text = encodeRecord(dispatch === undefined ? next : { ...next, dispatch: redact(dispatch) })
+    texts.set(next, text)
+    void payments.put(next.id, text)
+    const order = paymentOrderOf(dispatch)
+    if (order !== paymentOrderOf(previous?.dispatch))
+      void (order === undefined ? orders.remove(next.id) : orders.put(next.id, order))
+    indexes.move(previous, next)
+  }
+  const commitAll = (changes: readonly Change[]): Promise<boolean> =>
+    change(() => {
+      const made = changes.flatMap(({ previous, next }) => {
+        if (payments.get(previous.id) === (texts.get(previous) ?? '')) return [{ standing: previous, next }]
+        const standing = read(previous.id)
+        return standing !== undefined && casToken(standing) === casToken(previous) ? [{ standing, next }] : []
+      })
+      if (made.length < changes.length) return false
+      for (const { standing, next } of made) {
+        if (next !== undefined) put(standing, next)
+        else {
+          void payments.remove(standing.id)
+          void orders.remove(standing.id)
+          indexes.move(standing, undefined)
+        }
+      }
+      return true
+    })
+  const found = (ids: readonly string[]): PaymentRecord[] => ids.flatMap((id) => read(id) ?? [])
+
+  return {
+    name: 'lmdb',
+    answers: openLmdbAnswers({
+      values: root.openDB({ name: 'answers', encoding: 'binary' }),
+      change,
+      now: () => Date.now(),
+      files: openAnswerFiles(join(directory, 'answers')),
+    }),
+    now: () => Date.now(),
+    check: async () => check(),
+    get: async (key) => read(paymentId(key)),
+    find: async (id) => read(id),
+    insert: async (entry) => {
+      check()
+      return change(() => {
+        const [standing] = found([entry.id, ...indexes.identified(entry)])
+        if (standing !== undefined) return standing
+        put(undefined, entry)
+        return undefined
+      })
+    },
+    commit: commitAll,
+    replace: (previous, next) => commitAll([{ previous, next }]),
+    remove: (entry) => commitAll([{ previous: entry, next: undefined }]),
+    entries: async function* () {
+      let last: Age | undefined
+      for (;;) {
+        const ages = indexes.after(last, PAGE)
+        if (ages.length === 0) return
+        for (const age of ages) {
+          last = age
+          yield* found([age[1]])
+        }
+      }
+    },
+    due: async (queue, now, limit) => found(indexes.due(queue, now, limit)),
+    undelivered: async (buyer, since, limit) => found(indexes.undelivered(buyer, since, limit)),
+    addExpiring: async (name, fact, until) => {
+      check()
+      return change(() => facts.remember(name, fact, until))
+    },
+    listExpiring: async (name, now) => {
+      check()
+      if (facts.haveEnded(now)) await change(() => facts.forget(now))
+      return facts.recall(name, now)
+    },
+    lease: (name, owner, now, until) =>
+      change((): Lease | undefined => {
+        const held = leases.get(name)
+        if (held !== undefined && held.owner !== owner && held.until > now) {
+          if (held.until - held.length > now) void leases.put(name, { ...held, until: now + held.length })
+          return undefined
+        }
+        const fence = held?.owner === owner ? held.fence : (held?.fence ?? 0) + 1
+        const left = held?.left
+        void leases.put(name, { owner, until, length: until - now, fence, left })
+        return { name, owner, fencingToken: fence, leaseState: left }
+      }),
+    release: ({ name, fencingToken: fence }, left) =>
+      change(() => {
+        if (leases.get(name)?.fence === fence)
+          void leases.put(name, { owner: '', until: 0, length: 0, fence, left })
+      }),
+    reopen,
+    close,
+  }
+}

@@ -1,0 +1,259 @@
+import { JSON_MEDIA } from '../catalog/body.ts'
+import { error, warning, type Issue, type Position } from '../catalog/issue.ts'
+import {
+  examplePath,
+  iconUrl,
+  routeKey,
+  type Catalog,
+  type Endpoint,
+  type Service,
+} from '../catalog/catalog.ts'
+import { highestOf } from '../catalog/price.ts'
+import { ERRORS } from '../base/errors.ts'
+import { compact, escapeNonAscii, type JsonObject } from '../base/json.ts'
+import { once } from '../base/once.ts'
+import type { Micros } from '../base/money.ts'
+import { findNetwork } from '../base/networks.ts'
+import { encodeAfter, TOKEN_LENGTH, type Challenge, type IssuedChallenge } from '../payment/protocol.ts'
+import { bazaarExtension, COMPLETE, detailsOf, LEAST, reaches, type Detail } from './bazaar.ts'
+import { IDENTIFIER, IDENTIFIER_EXTENSION, type Listing } from './payload.ts'
+import { requirementsOf, type AcceptedNetwork, type Requirements } from './requirements.ts'
+
+/**
+ * Bytes of PAYMENT-REQUIRED: with the first, all headers of a 402 that also offers MPP fit into the 4 KB of common
+ * proxies; above the second it does not fit alone.
+ */
+export const HEADER_TARGET = 3_000
+const HEADER_LIMIT = 4_096
+
+/** The name of x402’s extension of MCP, which only the newest revision and few clients know. */
+export const MCP_EXTENSION = 'org.x402/payment'
+
+const TOKEN_SCHEMA = {}
+
+interface ChallengeSettings {
+  readonly service: Service
+  readonly baseUrl: string
+  readonly networks: readonly AcceptedNetwork[]
+  /**
+   * Another redelivery token at each call. It tells the buyer from an observer of the chain, who can rebuild a settled
+   * payment from its public calldata: stock clients copy the extension into their payload, and a stored answer is given
+   * again only with it.
+   */
+  readonly nextToken: () => string
+}
+
+/** A challenge that can be shown to facilitators. */
+interface ListedChallenge extends Challenge {
+  readonly listing: Listing
+}
+
+/**
+ * The 402 of one endpoint (x402 v2 core §5.1): everything that is the same for all requests is serialised here once;
+ * a request adds its URL, the reason and a random token.
+ */
+export function createChallenge(
+  endpoint: Endpoint,
+  price: Micros,
+  settings: ChallengeSettings,
+): ListedChallenge {
+  const { accepts, example, fit } = draftsOf(endpoint, price, settings)
+  // Documents need no header, and the thread that renders them makes a challenge of every route.
+  const draft = once(fit)
+  // No header limits a listing.
+  const listed = resourceOf(endpoint, settings, COMPLETE)
+  const listing = bazaarExtension(endpoint, COMPLETE)
+  return {
+    prepare: ({ resource: url, error }) => {
+      const write = draft().prepare(url, error)
+      return () => write(settings.nextToken())
+    },
+    demand: ({ resource: url, error }) => {
+      const redelivery = { info: { token: settings.nextToken() }, schema: TOKEN_SCHEMA }
+      // The tool list has the schemas, and facilitators get the listing from us.
+      const paymentRequired = {
+        x402Version: 2,
+        error,
+        resource: {
+          url,
+          description: describe(endpoint, COMPLETE),
+          mimeType: JSON_MEDIA,
+          serviceName: settings.service.name,
+        },
+        accepts: accepts.map(publish),
+        extensions: { [IDENTIFIER]: IDENTIFIER_EXTENSION, redelivery },
+      }
+      // Transport MCP: both bindings, and the place where some clients look for the first.
+      return {
+        content: paymentRequired,
+        meta: { 'x402/error': { ...paymentRequired, resource: { url }, extensions: { redelivery } } },
+        extension: { name: MCP_EXTENSION, result: { resultType: 'payment_required', paymentRequired } },
+      }
+    },
+    published: {
+      x402Version: 2,
+      resource: { url: example, ...listed },
+      accepts: accepts.map(publish),
+      extensions: { bazaar: listing, [IDENTIFIER]: IDENTIFIER_EXTENSION },
+    },
+    get headerBytes() {
+      return draft().headerBytes
+    },
+    listing: { operation: endpoint.operation.id, resource: listed, extensions: { bazaar: listing } },
+  }
+}
+
+/** One wording of a challenge, and how large its header gets. */
+interface Draft {
+  readonly prepare: (url: string, error: string) => (token: string) => IssuedChallenge
+  readonly headerBytes: number
+}
+
+interface Drafts {
+  readonly accepts: readonly Requirements[]
+  /** URL of the example request. */
+  readonly example: string
+  readonly draw: (detail: Detail) => Draft
+  /** The draft with the most detail that stays within the header target. */
+  readonly fit: () => Draft
+}
+
+function draftsOf(endpoint: Endpoint, price: Micros, settings: ChallengeSettings): Drafts {
+  const { operation } = endpoint
+  const accepts = settings.networks.map((network) => requirementsOf(network, price, operation.settle))
+  const example = endpoint.kind === 'tool' ? endpoint.url : settings.baseUrl + examplePath(endpoint)
+  const draw = (detail: Detail): Draft => drawDraft(endpoint, accepts, settings, example, detail)
+  const fit = (): Draft => {
+    for (const detail of detailsOf(endpoint)) {
+      const draft = draw(detail)
+      if (draft.headerBytes <= HEADER_TARGET) return draft
+    }
+    return draw(LEAST)
+  }
+  return { accepts, example, draw, fit }
+}
+
+function drawDraft(
+  endpoint: Endpoint,
+  accepts: readonly Requirements[],
+  settings: ChallengeSettings,
+  example: string,
+  detail: Detail,
+): Draft {
+  const resource = resourceOf(endpoint, settings, detail)
+  const bazaar = bazaarExtension(endpoint, detail)
+  // A described resource holds one member at least: its URL is put before it.
+  const described = JSON.stringify(resource).slice(1)
+  const extensions = JSON.stringify({ bazaar, [IDENTIFIER]: IDENTIFIER_EXTENSION }).slice(0, -1)
+  const standing = `,${described},"accepts":${JSON.stringify(accepts)},"extensions":${extensions},"redelivery":{"info":{"token":"`
+  const closing = `"},"schema":${JSON.stringify(TOKEN_SCHEMA)}}}`
+  const ascii = once(() => escapeNonAscii(standing))
+  const opening = (url: string, error: string): string =>
+    `"x402Version":2,"error":${JSON.stringify(error)},"resource":{"url":${JSON.stringify(url)}`
+  const prepare = (url: string, error: string): ((token: string) => IssuedChallenge) => {
+    const before = opening(url, error)
+    const encode = encodeAfter(`{${before}${standing}`, 'base64')
+    const members = escapeNonAscii(before) + ascii()
+    return (token) => {
+      const after = token + closing
+      return { headers: { 'PAYMENT-REQUIRED': encode(`${after}}`) }, members: members + after }
+    }
+  }
+  const bytes = Buffer.byteLength(`{${opening(example, LONGEST_CODE)}${standing}${closing}}`) + TOKEN_LENGTH
+  return { prepare, headerBytes: 4 * Math.ceil(bytes / 3) }
+}
+
+/** The longest reason a 402 gives. */
+const LONGEST_CODE = Object.entries(ERRORS)
+  .filter(([, { status }]) => status === 402)
+  .map(([code]) => code)
+  .reduce((a, b) => (b.length > a.length ? b : a))
+
+function publish(requirements: Requirements): JsonObject {
+  const { scheme, network, amount, asset, payTo, maxTimeoutSeconds, extra } = requirements
+  return { scheme, network, amount, asset, payTo, maxTimeoutSeconds, extra: extra ?? {} }
+}
+
+/** Limit in a header; the largest registry refuses more than 500 characters. */
+const LONGEST_DESCRIPTION = 200
+
+/** What the endpoint does and when to use it. */
+function describe({ summary, operation: { useWhen } }: Endpoint, { text }: Detail): string {
+  const whole = text === 0 || useWhen === undefined ? summary : `${summary}. Use when: ${useWhen}`
+  return Array.from(whole).slice(0, Math.max(LONGEST_DESCRIPTION, text)).join('')
+}
+
+function resourceOf(endpoint: Endpoint, { service, baseUrl }: ChallengeSettings, detail: Detail): JsonObject {
+  const { category, response } = endpoint.operation
+  // A server for tools may be about something else than the service.
+  const tags = endpoint.kind === 'tool' ? [category ?? endpoint.tool.server] : service.tags
+  return compact({
+    description: describe(endpoint, detail),
+    mimeType: endpoint.kind === 'tool' ? JSON_MEDIA : (response.mediaType ?? JSON_MEDIA),
+    serviceName: service.name,
+    tags: tags.length > 0 && reaches(detail, 'tagged') ? tags : undefined,
+    iconUrl: detail.hasIcon ? iconUrl(service, baseUrl) : undefined,
+  })
+}
+
+/** Every address has this length. */
+const ANY_ADDRESS = `0x${'0'.repeat(40)}`
+
+interface MeasuredRoute extends Drafts {
+  readonly key: string
+}
+
+/** The paid routes, as if all networks of the catalog were offered. */
+function measuredRoutes(
+  { payments: { x402 }, service, routes }: Catalog,
+  baseUrl: string,
+): readonly MeasuredRoute[] {
+  if (x402 === undefined) return []
+  const networks = x402.networks
+    .flatMap((id) => findNetwork(id) ?? [])
+    .map((network) => ({ network, payTo: ANY_ADDRESS, timeoutSeconds: Math.floor(x402.timeout / 1000) }))
+  const settings = { service, baseUrl, networks, nextToken: () => '' }
+  return routes.flatMap((route): MeasuredRoute[] => {
+    const { price } = route.operation
+    if (route.kind !== 'paid' || price === undefined) return []
+    return [{ key: routeKey(route), ...draftsOf(route, highestOf(price), settings) }]
+  })
+}
+
+/** How many bytes the PAYMENT-REQUIRED of each paid route takes, were all networks of the catalog offered. */
+export function measureHeaders(catalog: Catalog, baseUrl: string): ReadonlyMap<string, number> {
+  return new Map(measuredRoutes(catalog, baseUrl).map(({ key, fit }) => [key, fit().headerBytes]))
+}
+
+/** Routes whose PAYMENT-REQUIRED remains too large after all optional parts are omitted. */
+export function checkHeaderBudget(
+  catalog: Catalog,
+  {
+    baseUrl,
+    at,
+  }: {
+    readonly baseUrl: string
+    /** Position of a route in the file, by its path. */
+    readonly at: (path: string) => Position
+  },
+): Issue[] {
+  // The least is measured first: one measurement instead of twenty shows that a header can be small enough.
+  return measuredRoutes(catalog, baseUrl).flatMap(({ key, draw, fit }) =>
+    draw(LEAST).headerBytes <= HEADER_TARGET ? [] : (headerIssue(fit().headerBytes, at(key)) ?? []),
+  )
+}
+
+/** The issue of a header of this size; undefined while it is small enough. */
+export function headerIssue(bytes: number, position: Position): Issue | undefined {
+  if (bytes <= HEADER_TARGET) return undefined
+  const said = `its PAYMENT-REQUIRED header takes ${bytes} bytes`
+  const advice =
+    'offer fewer networks, shorten the example of its longest parameter, or take fewer parameters'
+  return bytes > HEADER_LIMIT
+    ? error('header_too_large', position, `${said}, and proxies refuse more than ${HEADER_LIMIT}: ${advice}`)
+    : warning(
+        'header_large',
+        position,
+        `${said}; above ${HEADER_TARGET} a 402 may exceed the 4 KB of headers that proxies pass on: ${advice}`,
+      )
+}

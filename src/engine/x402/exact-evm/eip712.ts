@@ -1,0 +1,59 @@
+import { keccak256 } from 'js-sha3'
+import { word } from '../../chains/evm/chain.ts'
+import type { Network } from '../../base/networks.ts'
+import type { Authorization } from '../payload.ts'
+
+/** What a payer signs, as typed data (EIP-712) of EIP-3009. */
+export const TRANSFER_TYPES = {
+  TransferWithAuthorization: [
+    { name: 'from', type: 'address' },
+    { name: 'to', type: 'address' },
+    { name: 'value', type: 'uint256' },
+    { name: 'validAfter', type: 'uint256' },
+    { name: 'validBefore', type: 'uint256' },
+    { name: 'nonce', type: 'bytes32' },
+  ],
+} as const
+
+/** Hash of bytes in hexadecimal digits. */
+function hashHex(...parts: readonly string[]): string {
+  return keccak256(Buffer.from(parts.join(''), 'hex'))
+}
+
+/** A word that holds 32 bytes already. */
+export function bytes32(hex: `0x${string}`): string {
+  return hex.slice(2)
+}
+
+/** The fields of an authorization as words of the ABI, in the order in which they are signed and sent. */
+export function fieldsOf({ from, to, value, validAfter, validBefore, nonce }: Authorization): string {
+  const numbers = [value, validAfter, validBefore].map((decimal) => word(BigInt(decimal)))
+  return [word(from), word(to), ...numbers, bytes32(nonce)].join('')
+}
+
+const TYPE_HASH = keccak256(
+  'TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)',
+)
+
+const DOMAIN_HASH = keccak256(
+  'EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)',
+)
+
+/** EIP-712 digest of an EIP-3009 authorization for the network’s token. */
+export function authorizationDigest(network: Network, authorization: Authorization): Uint8Array {
+  const fields = hashHex(TYPE_HASH, fieldsOf(authorization))
+  return Buffer.from(hashHex('1901', domainSeparator(network), fields), 'hex')
+}
+
+const separators = new WeakMap<Network, string>()
+
+/** EIP-712 domain separator of the network’s token, as the table has it: 64 hexadecimal digits. */
+export function domainSeparator(network: Network): string {
+  const known = separators.get(network)
+  if (known !== undefined) return known
+  const { token, chainId } = network
+  const names = keccak256(token.name) + keccak256(token.version)
+  const separator = hashHex(DOMAIN_HASH, names, word(BigInt(chainId)), word(token.address))
+  separators.set(network, separator)
+  return separator
+}

@@ -1,0 +1,75 @@
+import { GAS, GAS_CONTRACT_WALLET } from '../../chains/evm/account.ts'
+import { bid } from '../../chains/evm/fees.ts'
+import { STUCK, FEES_TOO_HIGH, SENDER_UNFUNDED } from '../../chains/evm/transaction.ts'
+import type { Refusal } from '../../payment/protocol.ts'
+import type { Exposure } from './payer-limits.ts'
+import type { SettlementContext } from './settlement-context.ts'
+import type { SettlementRequest } from './settlement-request.ts'
+import type { ExpectedTransfer } from './token.ts'
+import { simulate, transferCall, type SignedAuthorization } from './transfer-call.ts'
+
+/** How long a payment’s own code may keep its buyer waiting. */
+const SIMULATION_MS = 5_000
+
+/** Seconds after which a network that cannot settle may be able to. */
+const RETRY_AFTER = 10
+
+/** Before the work: whether this payment could be sent now and would succeed, besides others of its payer. */
+export async function preflight(
+  context: SettlementContext,
+  request: SettlementRequest,
+): Promise<Refusal | undefined> {
+  const { limits, losses, payers, signers } = context
+  const signed = signedOf(request)
+  const exposure = exposureOf(request.expected, signed)
+  const { ready } = signers
+  const [from] = ready
+  if (from === undefined) return unavailable(STUCK.detail)
+  const [suspended, fees] = await Promise.all([
+    losses.refuse(exposure.payer, payers.standing(exposure), limits.maxGasLoss),
+    context.fees.current(),
+  ])
+  if (suspended !== undefined) return suspended
+  if (fees === undefined) return unavailable('the payment network cannot be reached now')
+  const price = bid(fees, limits.maxFeePerGas)
+  if (price === undefined) return unavailable(FEES_TOO_HIGH.detail)
+  const short = await payers.reserve(exposure)
+  if (short !== undefined) return short
+  const alone = async (): Promise<Refusal | undefined> => {
+    let refusal: Refusal | undefined = SENDER_UNFUNDED
+    for (const from of ready) {
+      refusal = await simulate(context, signed, { from, gas: gasFor(signed), ...price }, SIMULATION_MS)
+      if (refusal !== SENDER_UNFUNDED) break
+    }
+    return refusal
+  }
+  const call = { to: request.expected.token, data: transferCall(signed) }
+  const refusal =
+    signed.signedBy === 'key' && context.multicall.isAvailable
+      ? await context.simulations.simulate({ call, sender: { from, ...price }, alone })
+      : await alone()
+  if (refusal === undefined || refusal === 'passed') return undefined
+  payers.release(exposure)
+  return refusal
+}
+
+function unavailable(detail: string): Refusal {
+  return { code: 'chain_unavailable', detail: `${detail}; nothing was charged`, retryAfter: RETRY_AFTER }
+}
+
+export function signedOf({ payload: { payload }, signedBy }: SettlementRequest): SignedAuthorization {
+  return { ...payload, signedBy }
+}
+
+/** Gas of the transaction that carries an authorization out. */
+export function gasFor({ signedBy }: Pick<SignedAuthorization, 'signedBy'>): bigint {
+  return signedBy === 'key' ? GAS : GAS_CONTRACT_WALLET
+}
+
+/** What a payment puts at risk for its payer. */
+export function exposureOf(
+  { from, nonce, value }: ExpectedTransfer,
+  { signedBy }: Pick<SignedAuthorization, 'signedBy'>,
+): Exposure {
+  return { payer: from, nonce, value, signedBy }
+}

@@ -1,0 +1,43 @@
+import type { PaymentPayload, Listing } from '../payload.ts'
+import { type Requirements, type AcceptedNetwork, offerOf } from '../requirements.ts'
+import type { ExpectedTransfer } from './token.ts'
+import type { SignedAuthorization } from './transfer-call.ts'
+
+/** A payment to settle: one object for its whole life. */
+export interface SettlementRequest {
+  readonly payload: PaymentPayload
+  readonly signedBy: SignedAuthorization['signedBy']
+  readonly requirements: Requirements
+  readonly expected: ExpectedTransfer
+  /** Id of the operation that a facilitator may list; undefined when none is named to it. */
+  readonly operation: string | undefined
+}
+
+/**
+ * Made of our offer and what was signed. What a buyer has added, or echoed differently than when the payment was taken,
+ * stays out: a facilitator would settle on another token for it, or list it under our name. `listed` is what was bought,
+ * where a facilitator may list it.
+ */
+export function settlementRequestOf(
+  network: AcceptedNetwork,
+  { accepted, payload: { signature, authorization } }: PaymentPayload,
+  listed?: Listing & { readonly url: string },
+): SettlementRequest {
+  const { from, to, value, validAfter, validBefore, nonce } = authorization
+  const flow = accepted.extra?.['paymentFlow'] === 'upfront' ? 'upfront' : 'after'
+  const requirements = offerOf({ ...network, payTo: to }, value, flow)
+  return {
+    payload: {
+      x402Version: 2,
+      ...(listed === undefined ? {} : { resource: { ...listed.resource, url: listed.url } }),
+      accepted: requirements,
+      payload: { signature, authorization: { from, to, value, validAfter, validBefore, nonce } },
+      ...(listed === undefined ? {} : { extensions: listed.extensions }),
+    },
+    // Until the signature shows otherwise.
+    signedBy: 'key',
+    requirements,
+    operation: listed?.operation,
+    expected: { token: network.network.token.address, from, to, value: BigInt(value), nonce },
+  }
+}

@@ -1,0 +1,229 @@
+import { isAddress } from '../../base/address.ts'
+import { findBatch } from '../../chains/evm/kept-batch.ts'
+import { isHex, type Block, type Chain, type Sender } from '../../chains/evm/chain.ts'
+import { poll } from '../../base/poll.ts'
+import { isKnown } from '../../chains/evm/broadcast.ts'
+import { TOO_LATE, type SendResult, type Tracked } from '../../chains/evm/transaction.ts'
+import type { OwnTransaction } from '../../ledger/payment-record.ts'
+import { SETTLEMENT_FAILED, UNCONFIRMED, type Journal, type Settlement } from '../../payment/protocol.ts'
+import { verifyErc1271, type ExpectedTransfer } from './token.ts'
+import { findSigned, simulate, transferCall, type SignedAuthorization } from './transfer-call.ts'
+import { settled } from './onchain-status.ts'
+import { containsTransfer } from './authorization-log.ts'
+import { explainFailure, findTransfer, isOver, onchainStatus } from './onchain-status.ts'
+import { riskOf, type GasHold } from '../../chains/evm/gas-budget.ts'
+import { type Exposure } from './payer-limits.ts'
+import type { Settler } from './settler.ts'
+import type { SettlementContext } from './settlement-context.ts'
+import { preflight, signedOf, exposureOf, gasFor } from './preflight.ts'
+/** Polls of a broadcast transaction: nine in the two seconds of a usual block, since node calls cost money. */
+const PACE = { first: 15, factor: 1.6, longest: 1_000, patience: 30_000 }
+/** Who has used it longer ago than this is found when the payment is resolved, by the time it came. */
+const RECENT_MS = 600_000
+
+/** Settles with signers of this process, over a node of the operator’s choice. */
+export function createLocalSettler(context: SettlementContext): Settler {
+  const { chain, payers } = context
+  return {
+    verifyContract: ({ payload: { payload } }, digest) =>
+      verifyErc1271(chain, payload.authorization.from, digest, payload.signature),
+    simulate: (request) => preflight(context, request),
+    release: ({ expected }) => payers.release({ payer: expected.from, nonce: expected.nonce }),
+    settle: (request, journal) => settle(context, request.expected, signedOf(request), journal),
+    resolve: (expected, dispatch, validBefore, since) =>
+      dispatch?.kind === 'own'
+        ? resume(context, expected, dispatch, validBefore, since)
+        : // When nothing was sent for it, an authorization that is unused now has failed, whatever its end.
+          findTransfer(context, expected, dispatch === undefined ? 0 : validBefore, since),
+    resettle: async (expected, dispatch, journal) => {
+      if (dispatch?.kind !== 'own') return SETTLEMENT_FAILED
+      const raw = await bytesOf(context, dispatch)
+      const signed = raw === undefined ? undefined : findSigned(raw, expected)
+      return signed === undefined ? SETTLEMENT_FAILED : settle(context, expected, signed, journal)
+    },
+  }
+}
+
+/**
+ * Simulates once more right before it is sent, for the buyer’s funds may have moved while the handler ran and while
+ * others were served; then waits for the block. What its transaction has left out is sent once more, by itself.
+ */
+export async function settle(
+  context: SettlementContext,
+  expected: ExpectedTransfer,
+  signed: SignedAuthorization,
+  journal: Journal,
+): Promise<Settlement> {
+  const validBefore = Number(signed.authorization.validBefore) * 1000
+  const exposure = exposureOf(expected, signed)
+  const settlement = await context.payers.whileSettling(
+    exposure,
+    async () => {
+      const request = {
+        to: expected.token,
+        data: transferCall(signed),
+        gas: gasFor(signed),
+        maxFeePerGas: context.limits.maxFeePerGas,
+        expires: validBefore,
+        check: (sender: Sender, timeout: number) => simulate(context, signed, sender, timeout),
+        reserve: (wei: bigint) => reserveGas(context, exposure, wei),
+        journal,
+      }
+      const standing = context.payers.standing(exposure)
+      const shared =
+        standing === 'code' ? request : { ...request, payer: { address: expected.from, standing } }
+      const first = await follow(context, expected, validBefore, await context.signers.send(shared))
+      if (first !== 'left out') return first
+      const alone = await follow(context, expected, validBefore, await context.signers.send(request))
+      return alone === 'left out' ? SETTLEMENT_FAILED : alone
+    },
+    () => context.now() >= validBefore,
+  )
+  if (settlement === 'late') return { kind: 'failed', refusal: TOO_LATE.refusal }
+  // A transaction whose outcome is unknown may be mined until its payment expires.
+  context.budget.drop(riskOf(exposure), settlement.kind === 'unknown' ? validBefore : undefined)
+  if (settlement.kind === 'settled') context.payers.note(exposure, 'settled')
+  return settlement
+}
+
+/** Reserves what the transaction of a payment may lose, unless its payer has lost enough meanwhile. */
+async function reserveGas(
+  { limits: { maxGasLoss }, losses, payers, budget }: SettlementContext,
+  exposure: Exposure,
+  wei: bigint,
+): Promise<GasHold> {
+  const standing = payers.standing(exposure)
+  if (standing !== 'known' && (await losses.refuse(exposure.payer, standing, maxGasLoss)) !== undefined)
+    return 'lost'
+  return budget.hold({ id: riskOf(exposure), standing, wei }, maxGasLoss)
+}
+
+async function follow(
+  context: SettlementContext,
+  expected: ExpectedTransfer,
+  validBefore: number,
+  sent: SendResult,
+): Promise<Settlement | 'left out'> {
+  const since = context.now() - RECENT_MS
+  const seen = (): Promise<Settlement | undefined> => onchainStatus(context, expected, since, () => false)
+  switch (sent.kind) {
+    case 'refused':
+      return sent.refusal.code === 'invalid_exact_evm_nonce_already_used'
+        ? // The node that is asked now may not have seen the use that another one has reported.
+          ((await poll(context, PACE, seen)) ?? UNCONFIRMED)
+        : { kind: 'failed', refusal: sent.refusal }
+    case 'unsent': {
+      const refusal = { code: 'chain_unavailable', detail: `${sent.detail}; nothing was charged` } as const
+      // Somebody else may have carried it out.
+      return (await seen()) ?? { kind: 'failed', refusal }
+    }
+    case 'unknown': {
+      // If the node answers again, its state is known; otherwise the next request or recovery asks again.
+      const outcome = await resume(context, expected, sent.transaction, validBefore, since)
+      // Another transaction has used its nonce, such as that of a dead process which recovery has sent again.
+      return outcome.kind === 'failed' ? 'left out' : outcome
+    }
+    case 'sent':
+      return confirm(context, expected, sent.transaction, since, sent)
+  }
+}
+
+/** Finds the outcome of a transaction that another attempt has sent, or was about to send. */
+export async function resume(
+  context: SettlementContext,
+  expected: ExpectedTransfer,
+  transaction: OwnTransaction,
+  validBefore: number,
+  since: number,
+): Promise<Settlement> {
+  const seen = await context.chain.receipt(transaction.hash)
+  if (seen.kind !== 'result') return UNCONFIRMED
+  if (seen.result === null) {
+    // While it is unmined, it has failed once it has expired or its account nonce is used.
+    const status = (): Promise<Settlement | undefined> =>
+      onchainStatus(
+        context,
+        expected,
+        since,
+        async (block) => isOver(block, validBefore) || (await isSpent(context.chain, transaction, block)),
+      )
+    const known = (await status()) ?? (await resend(context, transaction, status))
+    // Mined in the meantime: its receipt has the gas cost.
+    const isMined = known?.kind === 'settled' && known.receipt.transaction === transaction.hash
+    if (known !== undefined && !isMined) return known
+  }
+  const outcome = await confirm(context, expected, transaction, since)
+  return outcome === 'left out' ? SETTLEMENT_FAILED : outcome
+}
+
+/** Whether the account nonce of a transaction is used, by another transaction or by itself. */
+async function isSpent(chain: Chain, { signer, nonce }: OwnTransaction, block: Block): Promise<boolean> {
+  const mined = isAddress(signer) ? await chain.minedNonce(signer, block.number) : undefined
+  return mined?.kind === 'result' && mined.result > BigInt(nonce)
+}
+
+/** Undefined when it may be mined now; otherwise the outcome of a payment whose transaction the node refuses. */
+async function resend(
+  context: SettlementContext,
+  transaction: OwnTransaction,
+  status: () => Promise<Settlement | undefined>,
+): Promise<Settlement | undefined> {
+  return (await submit(context.chain, await bytesOf(context, transaction))) === 'refused'
+    ? ((await status()) ?? UNCONFIRMED)
+    : undefined
+}
+
+/** The signed bytes of a transaction, which for a batch are kept once; undefined after they were erased. */
+async function bytesOf(
+  { ledger }: Pick<SettlementContext, 'ledger'>,
+  { hash, members, raw }: OwnTransaction,
+): Promise<string | undefined> {
+  return members === undefined ? raw : findBatch(ledger, hash)
+}
+
+async function submit(chain: Chain, raw: string | undefined): Promise<'sent' | 'refused'> {
+  if (!isHex(raw)) return 'sent'
+  const answer = await chain.broadcast(raw)
+  return answer.kind === 'refused' && !isKnown(answer.message) ? 'refused' : 'sent'
+}
+
+/** Waits for the block of a transaction, and for those above it that are asked for. */
+async function confirm(
+  context: SettlementContext,
+  expected: ExpectedTransfer,
+  transaction: OwnTransaction,
+  since: number,
+  tracked: Tracked = {
+    receipt: () => context.chain.receipt(transaction.hash),
+    payers: [],
+    mined: () => undefined,
+  },
+): Promise<Settlement | 'left out'> {
+  const { chain, limits } = context
+  let mined = false
+  // What has just come to a pool is in no block yet.
+  await context.sleep(PACE.first)
+  const found = await poll(context, PACE, async () => {
+    // Read before the receipt, so that the receipt is at least as deep as this block.
+    const head = limits.confirmations === 1 ? undefined : await chain.blockNumber()
+    const seen = await tracked.receipt()
+    if (seen.kind !== 'result') return undefined
+    // A block that is undone takes its transactions with it, and not every node puts them back into its pool.
+    if (mined && seen.result === null) await submit(chain, await bytesOf(context, transaction))
+    mined = seen.result !== null
+    if (seen.result === null) return undefined
+    const counts =
+      head === undefined ||
+      (head.kind === 'result' && seen.result.block + BigInt(limits.confirmations) - 1n <= head.result)
+    if (!counts) return undefined
+    tracked.mined(seen.result)
+    const { succeeded, logs, hash, gasCost } = seen.result
+    const { members = Math.max(1, tracked.payers.length) } = transaction
+    return succeeded && containsTransfer(logs, expected)
+      ? settled(context, expected, { hash, gasCost: gasCost / BigInt(members), in: seen.result })
+      : explainFailure(context, expected, seen.result, { since, members, payers: tracked.payers })
+  })
+  if (found === 'left out' || (found !== undefined && found.kind !== 'unknown')) return found
+  // Another process may have replaced the transaction.
+  return (await onchainStatus(context, expected, since, () => false)) ?? UNCONFIRMED
+}

@@ -1,0 +1,34 @@
+import type { SettlementAttempt } from '../../ledger/payment-record.ts'
+import type { Refusal, Journal, Settlement } from '../../payment/protocol.ts'
+import type { SettlementRequest } from './settlement-request.ts'
+import type { ExpectedTransfer } from './token.ts'
+
+/** The settlement of one network: by a signer of this process, or a facilitator. */
+export interface Settler {
+  /** Whether a contract wallet accepts a signature that no key has made; `digest` is the signed message. */
+  verifyContract(request: SettlementRequest, digest: Uint8Array): Promise<Refusal | undefined>
+  /** Whether the token would carry the authorization out now. */
+  simulate(request: SettlementRequest): Promise<Refusal | undefined>
+  /** The HTTP request has ended: frees what `simulate` has reserved. */
+  release(request: SettlementRequest): void
+  settle(request: SettlementRequest, journal: Journal): Promise<Settlement>
+  /**
+   * Finds the outcome of a payment; `dispatch` is what was sent for it. `validBefore` and `since`, the time the
+   * payment arrived, are milliseconds since the epoch.
+   */
+  resolve(
+    expected: ExpectedTransfer,
+    dispatch: SettlementAttempt | undefined,
+    validBefore: number,
+    since: number,
+  ): Promise<Settlement>
+  /**
+   * Carries an authorization out by itself whose transaction can never be mined any more. Failed when the signed
+   * authorization was not kept: only the one that has sent it can do so.
+   */
+  readonly resettle?: (
+    expected: ExpectedTransfer,
+    dispatch: SettlementAttempt | undefined,
+    journal: Journal,
+  ) => Promise<Settlement>
+}

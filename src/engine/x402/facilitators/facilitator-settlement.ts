@@ -1,0 +1,397 @@
+import { poll, type Clock, type Pace } from '../../base/poll.ts'
+import type { ErrorCode, Refusal } from '../../base/errors.ts'
+import type { SettlementAttempt } from '../../ledger/payment-record.ts'
+import type { Journal, Settlement } from '../../payment/protocol.ts'
+import { simulate } from '../exact-evm/transfer-call.ts'
+import { settled } from '../exact-evm/onchain-status.ts'
+import { balanceOf, isUsed, verifyErc1271, type ExpectedTransfer } from '../exact-evm/token.ts'
+import type { Facilitator, FacilitatorAnswer, SettleResponse } from './facilitator-client.ts'
+import { findTransfer, type ChainReader } from '../exact-evm/onchain-status.ts'
+import type { ListingReports } from './listing-reports.ts'
+import type { Settler } from '../exact-evm/settler.ts'
+import type { SettlementRequest } from '../exact-evm/settlement-request.ts'
+
+/** What it takes to have payments of one network settled by others. */
+interface FacilitatorContext extends Clock {
+  readonly networkId: string
+  /** In order of preference. */
+  readonly facilitators: readonly Facilitator[]
+  /** A node that decides what has happened; without one, the facilitator is trusted. */
+  readonly reader: ChainReader | undefined
+  readonly listings: Pick<ListingReports, 'note'>
+}
+
+/** How long a node may take for a simulation. */
+const SIMULATION_MS = 5_000
+/** Who has used it longer ago than this is found when the payment is resolved, by the time it came. */
+const RECENT_MS = 600_000
+/** A facilitator that does not know by then will never know. */
+const ASK_UNTIL_MS = 3_600_000
+
+const UNREACHABLE: Refusal = {
+  code: 'chain_unavailable',
+  detail: 'nobody who settles payments on this network can be reached now; nothing was charged',
+}
+const PENDING: Settlement = { kind: 'unknown', detail: 'the payment was sent and is not confirmed yet' }
+
+/** Longer than a facilitator takes to have a transaction mined. */
+const LONG: Pace = { first: 100, factor: 1.5, longest: 1_000, patience: 10_000 }
+/** A block of the usual networks: most of these answers are true, and their buyers are waiting. */
+const SHORT: Pace = { first: 100, factor: 2, longest: 500, patience: 2_500 }
+
+/**
+ * What each answer to POST /settle leads to: a request to the next facilitator, or a look at the chain that lasts so long
+ * before the buyer is asked to try again. Only `unreached` can never follow a settlement: gateways and facilitators repeat
+ * requests, and answer with the outcome of the last attempt, whatever became of the first.
+ *
+ * With a node, the chain decides: `settled` when it shows the transfer; `failed` when the authorization was canceled, used
+ * for something else or has expired unused, or when the chain confirms a refusal (`isConfirmed`). Else the payment is
+ * `unknown`, since its transaction may be in no block yet: recovery and the next copy of the payment ask again.
+ *
+ * Without a node, the facilitator is trusted: what it states as success or as a known reason of a refusal counts. Anything
+ * else is `unknown`.
+ */
+const FOLLOW_UPS: Readonly<Record<Claim['kind'], Pace | 'next facilitator'>> = {
+  /** No connection, or none with TLS: not a byte of the request was written. */
+  unreached: 'next facilitator',
+  /** `success: false` with a reason of `settleRefusal`, under any status. */
+  refused: SHORT,
+  /** A redirect, 401, 403, 404, 405, 413 or 429 without a word on the payment. */
+  declined: SHORT,
+  /** Anything else: success, pending, other reasons and statuses, an answer that is cut off, unreadable or missing. */
+  open: LONG,
+}
+
+/** What a facilitator claims about a settlement. */
+type Claim =
+  | { readonly kind: 'unreached' | 'declined' | 'open' }
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
+
+/** A refusal is true of the first answer only: to a repeated request, our own success looks like one. */
+function claimIn(answer: FacilitatorAnswer<SettleResponse>): Claim {
+  if (answer.kind === 'lost') return { kind: 'open' }
+  if (answer.kind !== 'answer') return { kind: answer.kind }
+  const code = answer.value.success ? undefined : settleRefusal(answer.value.errorReason)
+  if (code === undefined) return { kind: 'open' }
+  const detail = 'the facilitator did not settle this payment; nothing was charged'
+  return { kind: 'refused', refusal: code === 'chain_unavailable' ? UNREACHABLE : { code, detail } }
+}
+
+/**
+ * Has payments verified and settled by facilitators: the one that has verified a payment settles it, and another one is asked
+ * only while the first has seen nothing of the settlement.
+ */
+export function createFacilitatorSettler(context: FacilitatorContext): Settler {
+  const { facilitators, reader } = context
+  const verifiers = new WeakMap<SettlementRequest, Facilitator>()
+  const verifyFirst = async (request: SettlementRequest): Promise<Refusal | undefined> => {
+    const verified = await verify(facilitators, request)
+    if (verified.kind === 'refused') return verified.refusal
+    verifiers.set(request, verified.by)
+    return undefined
+  }
+  return {
+    simulate: verifyFirst,
+    release: () => undefined,
+    verifyContract: async (request, digest) => {
+      const { authorization, signature } = request.payload.payload
+      if (reader !== undefined) return verifyErc1271(reader.chain, authorization.from, digest, signature)
+      const refusal = await verifyFirst(request)
+      // A used payment, or one that cannot be executed now, does not prove who has signed it.
+      return refusal === undefined || refusal.code === 'invalid_exact_evm_signature' ? refusal : UNREACHABLE
+    },
+    settle: async (request, journal) => {
+      const by = verifiers.get(request)
+      const verified =
+        by === undefined ? await verify(facilitators, request) : { kind: 'verified' as const, by }
+      return settle(context, verified, request, journal)
+    },
+    resolve: (expected, dispatch, validBefore, since) =>
+      resolve(context, expected, dispatch, validBefore, since),
+  }
+}
+
+type Verified =
+  | { readonly kind: 'verified'; readonly by: Facilitator }
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
+
+/** Asks one facilitator after the other until one knows the answer. */
+async function verify(facilitators: readonly Facilitator[], request: SettlementRequest): Promise<Verified> {
+  const body = bodyOf(request)
+  for (const facilitator of facilitators) {
+    const answer = await facilitator.verify(body)
+    if (answer.kind !== 'answer') continue
+    const { isValid, invalidReason } = answer.value
+    if (isValid) return { kind: 'verified', by: facilitator }
+    const code = verifyRefusal(invalidReason)
+    if (code !== undefined)
+      return { kind: 'refused', refusal: { code, detail: 'the facilitator would not settle this payment' } }
+  }
+  return { kind: 'refused', refusal: UNREACHABLE }
+}
+
+/** The body of /verify and /settle (x402 v2 core §7). */
+function bodyOf({ payload, requirements }: SettlementRequest): string {
+  return JSON.stringify({ x402Version: 2, paymentPayload: payload, paymentRequirements: requirements })
+}
+
+async function settle(
+  context: FacilitatorContext,
+  first: Verified,
+  request: SettlementRequest,
+  journal: Journal,
+): Promise<Settlement> {
+  const body = bodyOf(request)
+  const since = context.now() - RECENT_MS
+  let verified = first
+  let others = context.facilitators
+  while (verified.kind === 'verified') {
+    const { by } = verified
+    await journal.record({ kind: 'facilitator', url: by.url, request: body })
+    const answer = await by.settle(body)
+    noteListing(context, by, request, answer)
+    const claim = claimIn(answer)
+    const followUp = FOLLOW_UPS[claim.kind]
+    if (followUp !== 'next facilitator') {
+      const { reader } = context
+      return reader === undefined
+        ? believe(context, request.expected, by, body, { answer, claim })
+        : confirm(context, reader, watchedOf(request, since), { request, claim, pace: followUp })
+    }
+    others = others.filter((facilitator) => facilitator !== by)
+    verified = await verify(others, request)
+  }
+  return settleUnsent(context, request, since, verified.refusal)
+}
+
+/** No facilitator has received the request: nothing has moved, unless somebody else has settled the payment. */
+async function settleUnsent(
+  context: FacilitatorContext,
+  request: SettlementRequest,
+  since: number,
+  refusal: Refusal,
+): Promise<Settlement> {
+  const { reader } = context
+  const isNowUsed = refusal.code === 'invalid_exact_evm_nonce_already_used'
+  if (reader === undefined) return isNowUsed ? PENDING : { kind: 'failed', refusal }
+  if (isNowUsed) return watch(context, reader, watchedOf(request, since), LONG)
+  const seen = await findTransfer(reader, request.expected, 0, since)
+  return seen.kind === 'failed' ? { kind: 'failed', refusal } : seen
+}
+
+/** The settlement does not wait for it. */
+function noteListing(
+  { listings }: FacilitatorContext,
+  { url }: Facilitator,
+  { operation }: SettlementRequest,
+  answer: FacilitatorAnswer<SettleResponse>,
+): void {
+  const listing = answer.kind === 'answer' ? answer.value.listing : undefined
+  if (listing === undefined || operation === undefined) return
+  void listings.note({ ...listing, facilitator: new URL(url).host, operation })
+}
+
+/** The chain decides, whatever the facilitator claims. */
+async function confirm(
+  context: FacilitatorContext,
+  reader: ChainReader,
+  watched: Watched,
+  {
+    request,
+    claim,
+    pace,
+  }: { readonly request: SettlementRequest; readonly claim: Claim; readonly pace: Pace },
+): Promise<Settlement> {
+  if (claim.kind === 'refused' && (await isConfirmed(reader, request)))
+    return { kind: 'failed', refusal: claim.refusal }
+  return watch(context, reader, watched, pace)
+}
+
+/**
+ * Whether a payment is unused and the token would refuse it, as the facilitator claims: a transaction that is on its way
+ * fails too. Use and balance are read at one block: several nodes may be behind one address.
+ */
+async function isConfirmed(
+  { chain }: ChainReader,
+  { expected, payload: { payload }, signedBy }: SettlementRequest,
+): Promise<boolean> {
+  const { token, from, value } = expected
+  const head = await chain.block('latest')
+  if (head.kind !== 'result') return false
+  const { number } = head.result
+  const [used, balance] = await Promise.all([
+    isUsed(chain, expected, number),
+    balanceOf({ chain, token }, from, number),
+  ])
+  if (used !== false || balance === undefined) return false
+  if (balance < value) return true
+  // The token looks at the signature after it has found the authorization unused.
+  const found = await simulate({ chain, token }, { ...payload, signedBy }, undefined, SIMULATION_MS)
+  return found?.code === SIGNATURE
+}
+
+/** A payment whose outcome the chain will show; times in milliseconds since the epoch. */
+interface Watched {
+  readonly expected: ExpectedTransfer
+  readonly validBefore: number
+  /** Before this it was not used. */
+  readonly since: number
+}
+
+function watchedOf({ expected, payload }: SettlementRequest, since: number): Watched {
+  return { expected, since, validBefore: Number(payload.payload.authorization.validBefore) * 1_000 }
+}
+
+/** Waits until the chain shows the outcome. */
+async function watch(
+  context: FacilitatorContext,
+  reader: ChainReader,
+  { expected, validBefore, since }: Watched,
+  pace: Pace,
+): Promise<Settlement> {
+  const look = async (): Promise<Settlement | undefined> => {
+    const seen = await findTransfer(reader, expected, validBefore, since)
+    return seen.kind === 'unknown' ? undefined : seen
+  }
+  return (await poll(context, pace, look)) ?? PENDING
+}
+
+/** Without a node: trusts the facilitator’s word, and repeats the request while it answers "pending". */
+async function believe(
+  context: FacilitatorContext,
+  expected: ExpectedTransfer,
+  facilitator: Facilitator,
+  body: string,
+  { answer: first, claim }: { readonly answer: FacilitatorAnswer<SettleResponse>; readonly claim: Claim },
+): Promise<Settlement> {
+  if (claim.kind === 'refused') return { kind: 'failed', refusal: claim.refusal }
+  const end = context.now() + LONG.patience
+  let answer = first
+  while (answer.kind === 'answer') {
+    const { success, transaction, errorReason } = answer.value
+    if (success && transaction !== undefined) return settled(context, expected, { hash: transaction })
+    if (success || errorReason !== 'settlement_pending') return PENDING
+    if (context.now() + LONG.longest > end) return PENDING
+    await context.sleep(LONG.longest)
+    answer = await facilitator.settle(body)
+  }
+  return PENDING
+}
+
+async function resolve(
+  context: FacilitatorContext,
+  expected: ExpectedTransfer,
+  dispatch: SettlementAttempt | undefined,
+  validBefore: number,
+  since: number,
+): Promise<Settlement> {
+  const { reader } = context
+  // When nothing was sent for it, an authorization that is unused now has failed, whatever its expiry.
+  const end = dispatch === undefined ? 0 : validBefore
+  const seen = reader === undefined ? undefined : await findTransfer(reader, expected, end, since)
+  if (seen !== undefined && seen.kind !== 'unknown') return seen
+  if (dispatch === undefined) return seen ?? NOT_SENT
+  const again = await settleAgain(context, dispatch, validBefore)
+  if (again?.success !== true || again.transaction === undefined) return PENDING
+  return reader === undefined
+    ? settled(context, expected, { hash: again.transaction })
+    : watch(context, reader, { expected, validBefore, since }, LONG)
+}
+
+const NOT_SENT: Settlement = {
+  kind: 'failed',
+  refusal: {
+    code: 'settlement_failed',
+    detail: 'nobody was asked to settle the payment; nothing was charged',
+  },
+}
+
+/** Repeats the request to the same facilitator, which executes a payment once. */
+async function settleAgain(
+  { facilitators, now }: FacilitatorContext,
+  dispatch: SettlementAttempt,
+  validBefore: number,
+): Promise<SettleResponse | undefined> {
+  if (dispatch.kind !== 'facilitator' || dispatch.request === undefined) return undefined
+  if (now() > validBefore + ASK_UNTIL_MS) return undefined
+  const facilitator = facilitators.find(({ url }) => url === dispatch.url)
+  const answer = await facilitator?.settle(dispatch.request)
+  return answer?.kind === 'answer' ? answer.value : undefined
+}
+
+const BALANCE = 'invalid_exact_evm_insufficient_balance'
+const SIGNATURE = 'invalid_exact_evm_signature'
+const RECIPIENT = 'invalid_exact_evm_recipient_mismatch'
+const VALUE = 'invalid_exact_evm_payload_authorization_value_mismatch'
+const VALID_BEFORE = 'invalid_exact_evm_payload_authorization_valid_before'
+const VALID_AFTER = 'invalid_exact_evm_payload_authorization_valid_after'
+const REFUSED = 'invalid_exact_evm_transaction_simulation_failed'
+const USED = 'invalid_exact_evm_nonce_already_used'
+
+/**
+ * Why a facilitator does not take a payment, in our codes: names of the specification (core §9), of the SDKs and of the
+ * Coinbase service, which has enumerations of its own.
+ */
+const PAYERS_FAULT: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
+  ['insufficient_funds', BALANCE],
+  ['invalid_exact_evm_insufficient_balance', BALANCE],
+  ['invalid_exact_evm_signature', SIGNATURE],
+  ['invalid_exact_evm_payload_signature', SIGNATURE],
+  ['invalid_exact_evm_payload_signature_address', SIGNATURE],
+  ['invalid_exact_evm_payload_authorization_typed_data_message', SIGNATURE],
+  ['invalid_exact_evm_payload_undeployed_smart_wallet', SIGNATURE],
+  ['invalid_exact_evm_failed_to_parse_signature', SIGNATURE],
+  ['eip6492_factory_not_allowed', SIGNATURE],
+  ['invalid_exact_evm_recipient_mismatch', RECIPIENT],
+  ['invalid_exact_evm_payload_recipient_mismatch', RECIPIENT],
+  ['invalid_exact_evm_authorization_value', VALUE],
+  ['invalid_exact_evm_payload_authorization_value', VALUE],
+  ['invalid_exact_evm_payload_authorization_value_too_low', VALUE],
+  ['invalid_exact_evm_payload_authorization_value_mismatch', VALUE],
+  ['invalid_exact_evm_payload_authorization_valid_before', VALID_BEFORE],
+  ['invalid_exact_evm_payload_authorization_valid_after', VALID_AFTER],
+  ['invalid_exact_evm_payload_authorization_from_address_kyt', REFUSED],
+  ['invalid_exact_evm_payload_authorization_to_address_kyt', REFUSED],
+  ['invalid_exact_evm_transaction_simulation_failed', REFUSED],
+])
+
+const NONCE: ReadonlySet<string> = new Set([USED, 'nonce_already_used', 'duplicate_settlement'])
+
+/** The payment is as we have asked for it: this facilitator does not serve such ones, and another one may. */
+const NOT_SERVED: ReadonlySet<string> = new Set([
+  'invalid_network',
+  'unsupported_network',
+  'invalid_exact_evm_network_mismatch',
+  'invalid_scheme',
+  'unsupported_scheme',
+  'invalid_exact_evm_scheme',
+  'invalid_x402_version',
+  'invalid_payment_requirements',
+  'unsupported_payload_type',
+  'asset_not_deployed_contract',
+  'invalid_exact_evm_missing_eip712_domain',
+  'invalid_exact_evm_token_name_mismatch',
+  'invalid_exact_evm_token_version_mismatch',
+  'invalid_exact_evm_eip3009_not_supported',
+])
+
+/** The refusal as the buyer sees it; undefined when another facilitator may accept the payment. */
+export function verifyRefusal(reason: string | undefined): ErrorCode | undefined {
+  if (reason === undefined) return REFUSED
+  if (NONCE.has(reason)) return USED
+  if (NOT_SERVED.has(reason) || reason === 'unexpected_verify_error') return undefined
+  return PAYERS_FAULT.get(reason) ?? REFUSED
+}
+
+/**
+ * The same of a settlement. Undefined when money may have moved anyway: a used nonce may be used by this very payment, one
+ * that has expired may have been used before, a failed transaction may have come second, and what is not in a table is
+ * not known. The other reasons are given before anything is sent, and a facilitator that looks again after it has settled
+ * finds the nonce used.
+ */
+export function settleRefusal(reason: string | undefined): ErrorCode | undefined {
+  if (reason === undefined) return undefined
+  if (NOT_SERVED.has(reason)) return 'chain_unavailable'
+  const code = PAYERS_FAULT.get(reason)
+  return code === VALID_BEFORE ? undefined : code
+}

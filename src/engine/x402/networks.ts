@@ -1,0 +1,268 @@
+import { isAddress, toChecksum } from '../base/address.ts'
+import type { Payments } from '../catalog/catalog.ts'
+import { Chain } from '../chains/evm/chain.ts'
+import { CANNOT_LOOK, lookAtBlocks } from '../chains/evm/finality.ts'
+import { type RpcTransport } from '../base/runtime.ts'
+import { onceResolved } from '../base/once.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { findNetwork, NETWORKS, type Limits, type Network } from '../base/networks.ts'
+import type { SettingNames } from '../payment/protocol.ts'
+import {
+  createFacilitator,
+  surveyFacilitators,
+  type Facilitator,
+  type FacilitatorAccess,
+} from './facilitators/facilitator-client.ts'
+import { createFacilitatorSettler } from './facilitators/facilitator-settlement.ts'
+import { ListingReports, type ListingReport } from './facilitators/listing-reports.ts'
+import { checkNetwork, warningsOf } from './network-check.ts'
+import { addressOfKey } from '../chains/evm/signature.ts'
+import type { AcceptedNetwork } from './requirements.ts'
+import { createLocalSettler } from './exact-evm/settlement.ts'
+import { openContext, type SettlementContext } from './exact-evm/settlement-context.ts'
+import { type Settler } from './exact-evm/settler.ts'
+import type { SettleableNetwork } from './x402.ts'
+
+export interface NetworkSettings {
+  readonly payTo: string
+  /** JSON-RPC endpoints by chain id. */
+  readonly rpcUrls: Readonly<Record<number, string>>
+  readonly signerKeys: readonly `0x${string}`[]
+  /** Settle where there is no signer; in order of preference. */
+  readonly facilitators: readonly FacilitatorAccess[]
+  readonly names: SettingNames
+  readonly ledger: Ledger
+  /** Name of this process in leases. */
+  readonly owner: string
+  /** To the facilitators. */
+  readonly fetcher: typeof fetch
+  /** To the nodes. */
+  readonly caller: RpcTransport
+  readonly now: () => number
+  readonly random: (bytes: number) => Uint8Array
+  readonly sleep: (ms: number) => Promise<void>
+  /** Takes a line for the operator. */
+  readonly report: (line: string) => void
+}
+
+/** `changed`: other networks are offered from now on. */
+type Inspection = 'as before' | 'changed'
+
+type Look = (x402: X402Terms, report: (line: string) => void) => Promise<Inspection>
+
+/** State of settlement on one network, in this process. */
+export interface NetworkHealth {
+  readonly network: Network
+  /** Wei by the address of the signer, of those that have sent something. */
+  readonly balances: ReadonlyMap<string, bigint>
+  /** Transactions of ours that are in no block yet, and the age of the oldest in milliseconds. */
+  readonly unmined: { readonly count: number; readonly age: number }
+  /** Number of transactions mined since the start, and their cost in wei. */
+  readonly totals: { readonly transactions: number; readonly gasSpent: bigint }
+  /** Transactions that reverted since the start. */
+  readonly reverts: number
+  /** Wei that reverted transactions have cost in the last hour, over all processes. */
+  readonly gasLost: bigint
+  /** Why nothing can be sold on it now, for operators and visitors. */
+  readonly trouble: string | undefined
+}
+
+type X402Terms = NonNullable<Payments['x402']>
+
+/** The networks of the catalog on which payments are accepted, each with its settlement. */
+export interface X402Networks {
+  /** Networks of the catalog that can be offered now. */
+  of(x402: X402Terms): readonly AcceptedNetwork[]
+  /** Every network that can be settled on here, whether the catalog offers it or not. */
+  reachable(x402: X402Terms): readonly SettleableNetwork[]
+  /** Networks of the catalog that cannot be offered, and the settings that are missing for each. */
+  closed(x402: X402Terms): readonly { readonly network: Network; readonly missing: readonly string[] }[]
+  /** What an operator should know of networks that are offered, one sentence each. */
+  cautions(x402: X402Terms): readonly string[]
+  /** Looks at the networks we settle on ourselves. */
+  readonly inspect: Look
+  /** Asks the facilitators whether they settle the offered networks, after the start: it may take seconds. */
+  readonly survey: Look
+  /** Health of networks with payments since the start that this process settles. */
+  health(): Promise<readonly NetworkHealth[]>
+  /** Reports of facilitators about listings. */
+  listings(): Promise<readonly ListingReport[]>
+}
+
+/**
+ * A network is offered when it can settle: an RPC endpoint and a signer, or a facilitator. Nothing is asked of anybody
+ * before the first payment, and a new revision of the catalog keeps the signers of the old one.
+ */
+export function openX402Networks(settings: NetworkSettings): X402Networks {
+  const facilitators = settings.facilitators.map((access) => createFacilitator(access, settings))
+  const listings = new ListingReports(settings)
+  const contexts: Contexts = new Map()
+  const settlers = new Map(
+    NETWORKS.map((network) => [
+      network.id,
+      onceResolved(() => openSettler(network, { ...settings, listings }, facilitators, contexts)),
+    ]),
+  )
+  /** Networks with another token than the offers name, and networks that nobody settles. */
+  const withdrawn = new Set<string>()
+  const [inspected, surveyed] = [new Reports(), new Reports()]
+  const withdraw = ({ id }: Network, isWithdrawn: boolean): Inspection => {
+    if (withdrawn.has(id) === isWithdrawn) return 'as before'
+    if (isWithdrawn) withdrawn.add(id)
+    else withdrawn.delete(id)
+    return 'changed'
+  }
+  const networksOf = ({ networks }: X402Terms): Network[] => networks.flatMap((id) => findNetwork(id) ?? [])
+  const payTo = isAddress(settings.payTo) ? toChecksum(settings.payTo) : settings.payTo
+  const open = (networks: readonly Network[], { timeout, limits }: X402Terms): SettleableNetwork[] =>
+    networks
+      .filter((network) => missing(network, settings).length === 0)
+      .map((network) => ({
+        network,
+        payTo,
+        timeoutSeconds: Math.floor(timeout / 1000),
+        settler: onceResolved(async () => {
+          const limited = await settlers.get(network.id)?.()
+          if (limited === undefined) throw new Error(`${network.id} is not in the table of networks`)
+          return limited(limits[network.id] ?? network.limits)
+        }),
+        lookAtBlocks: async (blocks) => {
+          const url = settings.rpcUrls[network.chainId]
+          if (url === undefined) return CANNOT_LOOK
+          const { confirmations } = limits[network.id] ?? network.limits
+          return lookAtBlocks(new Chain(url, settings.caller), confirmations, blocks)
+        },
+      }))
+  return {
+    of: (x402) => open(networksOf(x402), x402).filter(({ network }) => !withdrawn.has(network.id)),
+    reachable: (x402) => open(NETWORKS, x402),
+    closed: (x402) =>
+      networksOf(x402)
+        .map((network) => ({ network, missing: missing(network, settings) }))
+        .filter((each) => each.missing.length > 0),
+    cautions: (x402) =>
+      facilitated(networksOf(x402), settings)
+        .filter(({ chainId }) => settings.rpcUrls[chainId] === undefined)
+        .map(
+          ({ title, id, chainId }) =>
+            `${title} (${id}) is settled by a facilitator alone: without ${settings.names.rpcUrl(chainId)} an unknown settlement stays unknown`,
+        ),
+    inspect: async (x402, toOperator) => {
+      const report = inspected.next(toOperator)
+      const own = networksOf(x402).filter(({ chainId }) => settlesItself(chainId, settings))
+      const signers = settings.signerKeys.flatMap((key) => addressOfKey(key) ?? [])
+      const checks = await Promise.all(
+        own.map(async (network): Promise<Inspection> => {
+          const url = settings.rpcUrls[network.chainId] ?? ''
+          const check = await checkNetwork(network, url, signers, settings.caller)
+          warningsOf(network, check).forEach(report)
+          const { kind } = check.token
+          // A node that does not answer proves nothing.
+          return kind === 'unreachable' ? 'as before' : withdraw(network, kind === 'differs')
+        }),
+      )
+      return checks.includes('changed') ? 'changed' : 'as before'
+    },
+    survey: async (x402, toOperator) => {
+      const report = surveyed.next(toOperator)
+      const networks = facilitated(networksOf(x402), settings)
+      const survey = await surveyFacilitators(facilitators, networks)
+      survey.problems.forEach((line) => report(`x402: ${line}`))
+      const changes = networks.map((network) => withdraw(network, survey.unsupported.includes(network)))
+      return changes.includes('changed') ? 'changed' : 'as before'
+    },
+    health: async () =>
+      Promise.all(
+        NETWORKS.flatMap((network) => {
+          const context = contexts.get(network.id)
+          return context === undefined ? [] : [healthOf(network, context)]
+        }),
+      ),
+    listings: () => listings.list(),
+  }
+}
+
+type Contexts = Map<string, Omit<SettlementContext, 'limits'>>
+
+async function healthOf(
+  network: Network,
+  { signers, losses }: Omit<SettlementContext, 'limits'>,
+): Promise<NetworkHealth> {
+  const { isClosed, reverts } = losses.totals
+  const stuck = signers.ready.length === 0 ? 'the network does not include our transactions' : undefined
+  const trouble = isClosed ? 'too many transactions have failed lately' : stuck
+  const { balances, unmined, totals } = signers
+  return { network, balances, unmined, totals, reverts, gasLost: await losses.lastHour(), trouble }
+}
+
+/** Lines of a look that is repeated: each is reported when it is new. */
+class Reports {
+  #before = new Set<string>()
+
+  next(report: (line: string) => void): (line: string) => void {
+    const [before, now] = [this.#before, new Set<string>()]
+    this.#before = now
+    return (line) => {
+      now.add(line)
+      if (!before.has(line)) report(line)
+    }
+  }
+}
+
+function missing(network: Network, settings: NetworkSettings): string[] {
+  if (settings.facilitators.length > 0) return []
+  const { rpcUrls, signerKeys, names } = settings
+  return [
+    ...(rpcUrls[network.chainId] === undefined ? [names.rpcUrl(network.chainId)] : []),
+    ...(signerKeys.length === 0 ? [names.signerKeys] : []),
+  ]
+}
+
+/** Networks whose payments are settled by facilitators. */
+function facilitated(networks: readonly Network[], settings: NetworkSettings): Network[] {
+  if (settings.facilitators.length === 0) return []
+  return networks.filter(({ chainId }) => !settlesItself(chainId, settings))
+}
+
+function settlesItself(chainId: number, { rpcUrls, signerKeys }: NetworkSettings): boolean {
+  return rpcUrls[chainId] !== undefined && signerKeys.length > 0
+}
+
+/** A settler that goes as far as the catalog allows; a new revision may change that. */
+type Limited = (limits: Limits) => Settler
+
+/**
+ * Our own signer if there is one, opened at the first payment. A settlement that was sent to a facilitator is
+ * finished by that facilitator, which alone knows its state.
+ */
+async function openSettler(
+  network: Network,
+  settings: NetworkSettings & { readonly listings: ListingReports },
+  facilitators: readonly Facilitator[],
+  contexts: Contexts,
+): Promise<Limited> {
+  const { rpcUrls, caller, now, sleep, listings } = settings
+  const { id: networkId, chainId } = network
+  const url = rpcUrls[chainId]
+  const chain = url === undefined ? undefined : new Chain(url, caller)
+  const theirs: Limited = (limits) => {
+    const reader = chain === undefined ? undefined : { networkId, chain, limits }
+    return createFacilitatorSettler({ networkId, facilitators, reader, now, sleep, listings })
+  }
+  if (!settlesItself(chainId, settings) || chain === undefined) return theirs
+  const context = await openContext({ ...settings, network, chain })
+  contexts.set(networkId, context)
+  return (limits) => {
+    const [ours, others] = [createLocalSettler({ ...context, limits }), theirs(limits)]
+    return {
+      ...ours,
+      resolve: (expected, dispatch, validBefore, since) =>
+        (dispatch?.kind === 'facilitator' && facilitators.length > 0 ? others : ours).resolve(
+          expected,
+          dispatch,
+          validBefore,
+          since,
+        ),
+    }
+  }
+}
