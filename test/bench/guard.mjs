@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
 import { screen } from '../../dist/service/handlers/util/guard/screening.js'
 
-const labelled = parse(readFileSync(new URL('../service/fixtures/guard.yaml', import.meta.url), 'utf8'))
+const labelled = parse(readFileSync(new URL('../fixtures/service/guard.yaml', import.meta.url), 'utf8'))
 
 function flagged(texts) {
   return texts.filter((text) => screen(text).body.verdict !== 'allow')

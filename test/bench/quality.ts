@@ -19,7 +19,7 @@ import { readList } from '../../src/service/sources/sanctions/reading.ts'
 import { NameIndex } from '../../src/service/sources/sanctions/name-index.ts'
 import type { Message } from '../../src/service/sources/works/crossref-message.ts'
 import { readMessage } from '../../src/service/sources/works/read-message.ts'
-import { compareOccasions, compareLimits, compareStorePages } from '../service/support/reference-data.ts'
+import { compareOccasions, compareLimits, compareStorePages } from '../support/service/reference-data.ts'
 import { KINDS, readMemories, score } from './retrieval/measure.ts'
 
 const read = (path: string): string => readFileSync(new URL(path, import.meta.url), 'utf8')
@@ -156,7 +156,7 @@ async function measureSanctions(): Promise<void> {
 }
 
 function measureGuard(): void {
-  const own: Record<'attacks' | 'benign', readonly string[]> = parse(read('../service/fixtures/guard.yaml'))
+  const own: Record<'attacks' | 'benign', readonly string[]> = parse(read('../fixtures/service/guard.yaml'))
   const found: Record<'benign' | 'direct' | 'indirect', readonly string[]> = JSON.parse(
     read('../fixtures/guard/public.json'),
   )

@@ -3,11 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { recoverTypedDataAddress } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { findNetwork } from '../../dist/engine/base/networks.js'
-import {
-  authorizationDigest,
-  recoverSigner,
-  splitSignature,
-} from '../../dist/engine/x402/payload.js'
+import { authorizationDigest, recoverSigner, splitSignature } from '../../dist/engine/x402/payload.js'
 import { median, printTable, show } from './figures.mjs'
 
 const types = {

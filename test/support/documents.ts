@@ -7,7 +7,7 @@ import { exampleAmount } from '../../src/engine/payment/protocol.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../src/engine/base/json.ts'
 
 /** A harbour that sells tides: every kind of route once. */
-export const HARBOUR = readFileSync(new URL('../engine/documents/catalog.yaml', import.meta.url), 'utf8')
+export const HARBOUR = readFileSync(new URL('../fixtures/documents/catalog.yaml', import.meta.url), 'utf8')
 
 export function compileHarbour(text: string = HARBOUR): Catalog {
   return compileText('catalog.yaml', text, {

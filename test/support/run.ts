@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
@@ -21,19 +21,18 @@ const WITHOUT = (
     readonly tap: { readonly exclude: readonly string[] }
   }
 ).tap.exclude.map((pattern) => pattern.replace('**', ''))
-/** Patterns in a file or its imports that show that it starts processes. */
-const STARTS_PROCESSES = /child_process|startAnvil|startEvmChain|worker_threads/
+/** Folders whose tests start servers, chains, Redis or threads. */
+const STARTS_PROCESSES = ['test/system/', 'test/fuzz/']
 /** What a file would change for others in its process. */
 const CHANGES_ITS_PROCESS = /process\.env\[[^\]]*\] = |setGlobalDispatcher|t\.jobs =/
-const IMPORT = /(?:from|import\() ?'(\.[^']+\.ts)'/g
 
 const files = readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' })
   .map((file) => `test/${file.replaceAll('\\', '/')}`)
   .filter((file) => file.endsWith('.ts') && !WITHOUT.some((folder) => file.startsWith(folder)))
   .sort()
-const alone = files.filter((file) => contains(file, CHANGES_ITS_PROCESS))
+const alone = files.filter((file) => CHANGES_ITS_PROCESS.test(readFileSync(join(ROOT, file), 'utf8')))
 const shared = files.filter((file) => !alone.includes(file))
-const withProcesses = shared.filter((file) => contains(file, STARTS_PROCESSES))
+const withProcesses = shared.filter((file) => STARTS_PROCESSES.some((folder) => file.startsWith(folder)))
 const inProcess = shared.filter((file) => !withProcesses.includes(file))
 
 // tap starts groups by their names: those that take longest come first, so that none is left to run alone in the end.
@@ -80,17 +79,6 @@ function readFailures(output: Readable): readonly string[] {
 function divide(members: readonly string[], size: number): (readonly string[])[] {
   return Array.from({ length: Math.ceil(members.length / size) }, (_, index) =>
     members.slice(index * size, (index + 1) * size),
-  )
-}
-
-/** Whether a pattern occurs in a file, or in a module of the tests that it imports. */
-function contains(file: string, pattern: RegExp, seen = new Set<string>()): boolean {
-  if (seen.has(file) || !file.startsWith('test/') || !existsSync(join(ROOT, file))) return false
-  seen.add(file)
-  const text = readFileSync(join(ROOT, file), 'utf8')
-  if (pattern.test(text)) return true
-  return Array.from(text.matchAll(IMPORT)).some(([, path = '']) =>
-    contains(join(dirname(file), path).replaceAll('\\', '/'), pattern, seen),
   )
 }
 

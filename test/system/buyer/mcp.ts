@@ -1,0 +1,393 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { isJsonObject, type Json, type JsonObject } from '../../../src/engine/base/json.ts'
+import { openBreakingProxy } from '../../support/breaking-proxy.ts'
+import { runLine } from '../../support/run-command.ts'
+import { openMppService } from '../../support/mpp.ts'
+import { addressOf, type Hex } from '../../support/payment.ts'
+import { MAIN, nodeCommand } from '../../support/server.ts'
+import { openShop } from '../../support/shop.ts'
+import { until } from '../../support/until.ts'
+
+const CATALOG = fileURLToPath(new URL('../../fixtures/mcp/catalog.yaml', import.meta.url))
+const shop = await openShop(async () => ({ CATALOG }))
+t.teardown(() => shop.close())
+const tools = `${shop.url}/mcp/tools`
+const WORK = 'other_work'
+
+interface Result {
+  readonly isError: boolean
+  readonly content: JsonObject
+  /** All texts of the content. */
+  readonly text: string
+  readonly meta: JsonObject
+  readonly whole: JsonObject
+}
+
+interface ProxyOptions {
+  readonly key: Hex
+  /** Of the state; a folder of the test otherwise. */
+  readonly stateDir?: string
+  readonly url?: string
+  readonly flags?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  /** Answers the questions to the user; undefined: a client that cannot ask. */
+  readonly user?: (message: string) => 'accept' | 'decline'
+}
+
+interface Proxy {
+  list(): Promise<JsonObject[]>
+  call(name: string, args: JsonObject): Promise<Result>
+  /** In the revision of 2026, where every request stands for itself. */
+  callModern(name: string, args: JsonObject, more?: JsonObject): Promise<JsonObject>
+  kill(): Promise<void>
+  close(): Promise<number | null>
+  readonly log: () => string
+}
+
+/** The built program as a child process, and a client that writes JSON-RPC to it. Every line it prints must be a message. */
+async function openProxy(t: Test, options: ProxyOptions): Promise<Proxy> {
+  const { key, stateDir = t.testdirName, url = tools, env = {}, user } = options
+  const { flags = ['--max-per-call', '0.02', '--max', '0.05'] } = options
+  const child = spawn(...nodeCommand([MAIN, 'mcp', url, '--data-dir', stateDir, ...flags]), {
+    cwd: t.testdirName,
+    env: { PATH: process.env['PATH'] ?? '', PAYER_PRIVATE_KEY: key, ...env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
+  let log = ''
+  child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()))
+  const waiting = new Map<Json, (message: JsonObject) => void>()
+  const write = (message: JsonObject): boolean =>
+    child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+  createInterface(child.stdout).on('line', (line) => {
+    const message: unknown = JSON.parse(line)
+    if (!isJsonObject(message) || message['jsonrpc'] !== '2.0') throw new Error(`no message: ${line}`)
+    const { id, method, params } = message
+    if (method === 'elicitation/create' && id !== undefined) {
+      const asked = isJsonObject(params) ? textOf(params['message']) : ''
+      const action = user?.(asked) ?? 'decline'
+      return write({ id, result: action === 'accept' ? { action, content: {} } : { action } })
+    }
+    if (id !== undefined) waiting.get(id)?.(message)
+    return undefined
+  })
+  const exited = once(child, 'exit')
+  let last = 0
+  const ask = (method: string, params: JsonObject): Promise<JsonObject> => {
+    const id = (last += 1)
+    return new Promise((resolve, reject) => {
+      waiting.set(id, ({ result, error }) =>
+        isJsonObject(result) ? resolve(result) : reject(new Error(JSON.stringify(error))),
+      )
+      void exited.then(() => reject(new Error(`the proxy has ended: ${log}`)))
+      write({ id, method, params })
+    })
+  }
+  t.teardown(() => child.kill('SIGKILL'))
+  let opened: Promise<unknown> | undefined
+  const open = (): Promise<unknown> =>
+    (opened ??= ask('initialize', {
+      protocolVersion: '2025-06-18',
+      capabilities: user === undefined ? {} : { elicitation: {} },
+      clientInfo: { name: 'test', version: '1' },
+    }).then(() => write({ method: 'notifications/initialized' })))
+  return {
+    list: async () => {
+      await open()
+      const { tools: listed } = await ask('tools/list', {})
+      return Array.isArray(listed) ? listed.filter((each) => isJsonObject(each)) : []
+    },
+    call: async (name, args) => {
+      await open()
+      return resultOf(await ask('tools/call', { name, arguments: args }))
+    },
+    callModern: (name, args, more = {}) =>
+      ask('tools/call', {
+        name,
+        arguments: args,
+        ...more,
+        _meta: {
+          'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+          'io.modelcontextprotocol/clientCapabilities':
+            user === undefined ? {} : { elicitation: { form: {} } },
+          'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+        },
+      }),
+    kill: async () => {
+      child.kill('SIGKILL')
+      await exited
+    },
+    close: async () => {
+      child.stdin.end()
+      await exited
+      return child.exitCode
+    },
+    log: () => log,
+  }
+}
+
+function textOf(value: Json | undefined): string {
+  return typeof value === 'string' ? value : ''
+}
+
+function resultOf(whole: JsonObject): Result {
+  const { structuredContent, content, _meta: meta } = whole
+  const blocks = Array.isArray(content) ? content : []
+  return {
+    isError: whole['isError'] === true,
+    content: isJsonObject(structuredContent) ? structuredContent : {},
+    text: blocks.map((each) => (isJsonObject(each) ? textOf(each['text']) : '')).join('\n'),
+    meta: isJsonObject(meta) ? meta : {},
+    whole,
+  }
+}
+
+function recordIn(folder: string): string {
+  const [file = ''] = readdirSync(join(folder, 'spending')).filter((name) => name.endsWith('.json'))
+  return readFileSync(join(folder, 'spending', file), 'utf8')
+}
+
+t.test(
+  'buys five calls within the budget, passes receipts on, and refuses the sixth with what to do',
+  async (t) => {
+    const stateDir = t.testdir()
+    const key = await shop.wallet()
+    const proxy = await openProxy(t, { key, stateDir })
+    const listed = await proxy.list()
+    t.strictSame(
+      listed.map(({ name }) => name),
+      ['paint', WORK, 'whoami', 'forget', 'scan', 'write_json', 'write_list'],
+    )
+    t.match(listed[1], { description: /Costs 0\.01/, inputSchema: { type: 'object' } })
+    t.notOk(listed[1]?.['_meta'], 'the client is not asked to pay')
+    for (let n = 1; n <= 5; n += 1) {
+      const { isError, content, text, meta } = await proxy.call(WORK, { n })
+      t.notOk(isError, text)
+      t.match(content, { n, payer: addressOf(key) })
+      t.match(text, /Paid 0\.01 USD on Base, transaction 0x[0-9a-f]{64}\. 0\.0\d of 0\.05 USD are left\.$/)
+      t.match(meta['ratecard/receipt'], {
+        payment: /^pay_/,
+        amount: '0.01',
+        currency: 'USD',
+        network: 'eip155:8453',
+        transaction: /^0x[0-9a-f]{64}$/,
+        payer: addressOf(key),
+        charged: 'yes',
+      })
+    }
+    const sixth = await proxy.call(WORK, { n: 6 })
+    t.ok(sixth.isError)
+    t.match(
+      sixth.text,
+      /^other_work costs 0\.01 USD, and 0\.05 of the budget of 0\.05 USD are spent since 20\d\d-\d\d-\d\d\. Nothing was paid\. .*--max\.$/,
+    )
+    t.equal(await shop.onchain.charges(addressOf(key)), 5)
+    t.match((await proxy.call('whoami', {})).content, { signer: null }, 'what is free passes through')
+    t.match((await proxy.call(WORK, { n: 'x' })).content, { detail: [{ loc: ['arguments', 'n'] }] })
+    t.equal(await proxy.close(), 0)
+    t.match(JSON.parse(recordIn(stateDir)), { spent: '50000', open: {} })
+    t.notMatch(recordIn(stateDir) + proxy.log(), key.slice(2), 'no key is kept or printed')
+    const again = await openProxy(t, { key, stateDir })
+    t.match(
+      (await again.call(WORK, { n: 7 })).text,
+      /of the budget of 0\.05 USD are spent/,
+      'nor after a restart',
+    )
+    t.equal(await shop.onchain.charges(addressOf(key)), 5)
+  },
+)
+
+t.test('refuses what costs more than --max-per-call', async (t) => {
+  const key = await shop.wallet()
+  const proxy = await openProxy(t, {
+    key,
+    stateDir: t.testdir(),
+    flags: ['--max-per-call', '0.009999', '--max', '5'],
+  })
+  const { isError, text } = await proxy.call(WORK, { n: 1 })
+  t.ok(isError)
+  t.match(text, /costs 0\.01 USD, more than the 0\.009999 USD allowed for one call.*--max-per-call/)
+  t.equal(await shop.onchain.charges(addressOf(key)), 0)
+})
+
+t.test('keeps several processes together within one budget', async (t) => {
+  const stateDir = t.testdir()
+  const key = await shop.wallet()
+  const proxies = await Promise.all(Array.from({ length: 3 }, () => openProxy(t, { key, stateDir })))
+  const results = await Promise.all(
+    proxies.flatMap((proxy, place) => [1, 2, 3, 4].map((n) => proxy.call(WORK, { n: place * 10 + n }))),
+  )
+  t.equal(results.filter(({ isError }) => !isError).length, 5)
+  t.equal(results.filter(({ text }) => /budget of 0\.05 USD/.test(text)).length, 7)
+  t.equal(await shop.onchain.charges(addressOf(key)), 5)
+})
+
+t.test('pays once for the same call from two processes at the same time', async (t) => {
+  const stateDir = t.testdir()
+  const key = await shop.wallet()
+  const proxies = await Promise.all([openProxy(t, { key, stateDir }), openProxy(t, { key, stateDir })])
+  const [first, second] = proxies
+  const [began, begin] = gate()
+  const [released, release] = gate()
+  shop.upstream.during(async () => {
+    begin()
+    await released
+  })
+  const earlier = first.call(WORK, { n: 50 })
+  await began
+  const later = second.call(WORK, { n: 50 })
+  await until('the second process has found the payment', () => /sent again/.test(second.log()))
+  release()
+  shop.upstream.during(async () => {})
+  const results = [await earlier, await later]
+  for (const { isError, content } of results)
+    t.match({ isError, content }, { isError: false, content: { n: 50 } })
+  t.equal(await shop.onchain.charges(addressOf(key)), 1)
+  for (const proxy of proxies) await proxy.close()
+  t.match(JSON.parse(recordIn(stateDir)), { spent: '10000', open: {} })
+})
+
+t.test('charges once and answers after kill -9 while the work runs', async (t) => {
+  const stateDir = t.testdir()
+  const key = await shop.wallet()
+  const first = await openProxy(t, { key, stateDir })
+  const [began, begin] = gate()
+  const [killed, finish] = gate()
+  shop.upstream.during(async () => {
+    begin()
+    await killed
+  })
+  void first.call(WORK, { n: 60 }).catch(() => undefined)
+  await began
+  await first.kill()
+  finish()
+  shop.upstream.during(async () => {})
+  const second = await openProxy(t, { key, stateDir })
+  const { isError, text, content } = await second.call(WORK, { n: 60 })
+  t.notOk(isError, text)
+  t.match(content, { n: 60 })
+  t.equal(await shop.onchain.charges(addressOf(key)), 1)
+  await second.close()
+  t.match(JSON.parse(recordIn(stateDir)), { spent: '10000', open: {} })
+})
+
+t.test('charges once and answers when an answer is lost, also after kill -9', async (t) => {
+  const stateDir = t.testdir()
+  const key = await shop.wallet()
+  const line = await openBreakingProxy(shop.url)
+  t.teardown(() => line.close())
+  const url = `${line.url}/mcp/tools`
+  const first = await openProxy(t, { key, stateDir, url })
+  shop.upstream.during(async () => line.cut('within'))
+  const lost = await first.call(WORK, { n: 70 })
+  t.equal(line.cuts(), 1)
+  t.notOk(lost.isError, lost.text)
+  t.equal(await shop.onchain.charges(addressOf(key)), 1)
+  void first.call(WORK, { n: 71 }).catch(() => undefined)
+  await until('the second answer is lost', () => line.cuts() === 2)
+  await first.kill()
+  shop.upstream.during(async () => {})
+  const second = await openProxy(t, { key, stateDir, url })
+  const found = await second.call(WORK, { n: 71 })
+  t.match(found, { isError: false, content: { n: 71 } }, found.text)
+  t.equal(await shop.onchain.charges(addressOf(key)), 2)
+  await second.close()
+  t.match(JSON.parse(recordIn(stateDir)), { spent: '20000', open: {} })
+})
+
+t.test('gives the amount back to the budget when work has failed uncharged', async (t) => {
+  const stateDir = t.testdir()
+  const key = await shop.wallet()
+  const proxy = await openProxy(t, { key, stateDir })
+  shop.upstream.during(() => Promise.reject(new Error('no')))
+  const failed = await proxy.call(WORK, { n: 80 })
+  shop.upstream.during(async () => {})
+  t.match(failed, { isError: true, text: /Nothing was charged/ })
+  t.match(JSON.parse(recordIn(stateDir)), { spent: '0', open: {} })
+  t.notOk((await proxy.call(WORK, { n: 80 })).isError)
+  t.equal(await shop.onchain.charges(addressOf(key)), 1)
+})
+
+t.test('signs no new payment while the outcome of a payment is unknown', async (t) => {
+  const stateDir = t.testdir()
+  const key = await shop.wallet()
+  const proxy = await openProxy(t, { key, stateDir })
+  shop.node.set('broken_after_send')
+  const unknown = await proxy.call(WORK, { n: 90 })
+  t.match(unknown, { isError: true, text: /its outcome is not known.*charged once at most/ })
+  t.match(unknown.meta['ratecard/receipt'], { charged: 'unknown' })
+  shop.node.set('open')
+  t.match(await proxy.call(WORK, { n: 90 }), { isError: false, content: { n: 90 } })
+  t.equal(await shop.onchain.charges(addressOf(key)), 1)
+})
+
+t.test('asks the user above the threshold, in clients of both eras', async (t) => {
+  const key = await shop.wallet()
+  const flags = ['--max-per-call', '0.02', '--max', '5', '--ask-above', '0.005']
+  const stateDir = t.testdir()
+  const asked: string[] = []
+  const answers: ('accept' | 'decline')[] = ['decline', 'accept']
+  const user = (message: string): 'accept' | 'decline' => {
+    asked.push(message)
+    return answers.shift() ?? 'decline'
+  }
+  const proxy = await openProxy(t, { key, stateDir, flags, user })
+  t.match(
+    (await proxy.call(WORK, { n: 1 })).text,
+    /0\.01 USD for other_work were declined\. Nothing was paid/,
+  )
+  t.equal(await shop.onchain.charges(addressOf(key)), 0)
+  t.notOk((await proxy.call(WORK, { n: 1 })).isError)
+  t.match(asked, [/Pay 0\.01 USD \(USDC on Base\) to localhost:\d+ for one call of other_work\?/, /Pay/])
+  const modern = await openProxy(t, { key, stateDir, flags, user })
+  const question = await modern.callModern(WORK, { n: 2 })
+  t.match(question, {
+    resultType: 'input_required',
+    inputRequests: { 'pay-10000': { method: 'elicitation/create', params: { message: /Pay 0\.01 USD/ } } },
+  })
+  const answered = { inputResponses: { 'pay-10000': { action: 'accept', content: {} } } }
+  t.match(resultOf(await modern.callModern(WORK, { n: 2 }, answered)), { isError: false, content: { n: 2 } })
+  const mute = await openProxy(t, { key, stateDir, flags })
+  t.match((await mute.call(WORK, { n: 3 })).text, /cannot ask its user\. Nothing was paid.*--ask-above/)
+  t.equal(await shop.onchain.charges(addressOf(key)), 2)
+})
+
+t.test('pays by MPP at the servers that the index of a shop names', async (t) => {
+  const mpp = await openMppService()
+  t.teardown(() => mpp.close())
+  const key = await mpp.chain.wallet()
+  const proxy = await openProxy(t, {
+    key,
+    stateDir: t.testdir(),
+    url: mpp.url,
+    flags: ['--max-per-call', '0.02', '--max', '0.05', '--protocol', 'mpp'],
+    env: { RPC_URL_42431: mpp.chain.rpcUrl },
+  })
+  const { isError, text, meta } = await proxy.call('work', { n: 3 })
+  t.notOk(isError, text)
+  t.match(meta['ratecard/receipt'], { network: 'eip155:42431', transaction: /^0x/, charged: 'yes' })
+  t.equal((await mpp.chain.received(mpp.recipient)).length, 1)
+})
+
+t.test('says what is wrong before a client connects', async (t) => {
+  const run = (argv: readonly string[], variables: Record<string, string> = {}) =>
+    runLine(['mcp', ...argv, '--data-dir', t.testdirName], { variables })
+  const amounts = ['--max-per-call', '0.02', '--max', '0.05']
+  t.match(await run(['api.example.com', ...amounts]), { code: 64, err: /is not the URL of a service/ })
+  t.match(await run([tools, '--max', '5']), { code: 64, err: /--max-per-call and --max are required/ })
+  t.match(await run([tools, ...amounts, '--ask-above', '1e3']), { code: 64, err: /--ask-above takes USD/ })
+  t.match(await run([tools, ...amounts]), { code: 1, err: /set PAYER_PRIVATE_KEY/ })
+  const wallet = { PAYER_PRIVATE_KEY: await shop.wallet() }
+  t.match(await run(['http://127.0.0.1:9', ...amounts], wallet), { code: 1, err: /does not answer/ })
+  t.match(await run([`${shop.url}/health`, ...amounts], wallet), { code: 1, err: /lists no tools/ })
+})
+
+function gate(): readonly [Promise<void>, () => void] {
+  let open = (): void => undefined
+  return [new Promise<void>((resolve) => (open = resolve)), () => open()]
+}

@@ -1,0 +1,51 @@
+import t from 'tap'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { at } from '../../../support/documents.ts'
+import { askJson } from '../../../support/http.ts'
+import { addressOf, randomKey } from '../../../support/payment.ts'
+import { runProgram, startServer } from '../../../support/server.ts'
+
+const dataDir = mkdtempSync(join(tmpdir(), 'ratecard-figures-'))
+t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
+const start = () =>
+  startServer({
+    dataDir,
+    env: {
+      HOST: '127.0.0.1',
+      PAY_TO: addressOf(randomKey()),
+      SETTLER_PRIVATE_KEY: randomKey(),
+      // Nobody listens there, and nobody is asked.
+      RPC_URL_8453: 'http://127.0.0.1:9',
+      NODE_OPTIONS: `--import=${new URL('../../../fixtures/minutes.mjs', import.meta.url).href}`,
+    },
+  })
+
+async function written(): Promise<unknown> {
+  const { stdout } = await runProgram(['stats', '--json', '--data-dir', dataDir])
+  return JSON.parse(stdout)
+}
+
+t.test('keeps all but the last minute of figures after a power cut', async (t) => {
+  const server = await start()
+  for (const _ of [1, 2, 3]) t.equal((await fetch(`${server.url}/paid/ping`)).status, 402)
+  t.equal((await fetch(`${server.url}/sample/ping`)).status, 200)
+  t.strictSame(await written(), [], 'no request waits for the store')
+  server.process.kill('SIGUSR2')
+  const patience = Date.now() + 30_000
+  while (JSON.stringify(await written()) === '[]' && Date.now() < patience) await delay(100)
+  t.match(await written(), [
+    { name: 'free /sample/ping', answers: 1 },
+    { name: 'sold ping', unpaid: 3 },
+  ])
+  const gone = once(server.process, 'exit')
+  server.process.kill('SIGKILL')
+  await gone
+  const next = await start()
+  t.teardown(() => next.stop())
+  t.equal(at(await askJson(`${next.url}/status.json`), 'funnel', 'unpaid'), 3)
+  t.match(await askJson(`${next.url}/stats.json`), { answers: { paid: 0, free: 1 } })
+})

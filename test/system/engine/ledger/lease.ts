@@ -1,0 +1,466 @@
+import t, { type Test } from 'tap'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { mock } from 'node:test'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  LeaseLostError,
+  reserve,
+  acquireExpired,
+  type PaymentLease,
+  type LeaseContext,
+} from '../../../../src/engine/ledger/lease.ts'
+import { CommitAbandonedError, JointCommit } from '../../../../src/engine/ledger/joint-commit.ts'
+import { cleanUp } from '../../../../src/engine/ledger/clean-up.ts'
+import type { PaymentRecord, Receipt } from '../../../../src/engine/ledger/payment-record.ts'
+import { LEASE_MS } from '../../../../src/engine/ledger/payment-lifecycle.ts'
+import { LedgerError } from '../../../../src/engine/base/errors.ts'
+import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
+import { openLmdbLedger } from '../../../../src/engine/ledger/lmdb/lmdb-ledger.ts'
+import { asStored, makePurchase } from '../../../support/payment-records.ts'
+import { runTogether } from '../../../support/ledger-process.ts'
+
+mock.timers.enable({ apis: ['setInterval'] })
+t.teardown(() => mock.timers.reset())
+
+const PURCHASE = makePurchase()
+const RECEIPT: Receipt = { transaction: '0x01', network: 'eip155:84532', payer: '0xb0', amount: '5000' }
+const DISPATCH = { kind: 'own', hash: '0x01', raw: '0x02', signer: '0x03', nonce: 4 } as const
+
+/** Two processes on one ledger, and a clock that is moved by hand. */
+interface Fixture {
+  readonly ledger: Ledger
+  readonly clock: { now: number }
+  readonly mine: LeaseContext
+  readonly theirs: LeaseContext
+}
+
+function newPlace(t: Test): string {
+  const directory = mkdtempSync(join(tmpdir(), 'ratecard-claim-'))
+  t.teardown(() => rmSync(directory, { recursive: true, force: true }))
+  return directory
+}
+
+/** Renewals come when the test lets time pass. */
+async function openFixture(t: Test): Promise<Fixture> {
+  const ledger = await openLmdbLedger(newPlace(t))
+  t.teardown(() => ledger.close())
+  const clock = { now: 1_800_000_000_000 }
+  const now = (): number => clock.now
+  return { ledger, clock, mine: { ledger, owner: 'mine', now }, theirs: { ledger, owner: 'theirs', now } }
+}
+
+/** A reservation that has to succeed; put down with the test. */
+async function claimed(t: Test, desk: LeaseContext): Promise<PaymentLease> {
+  const reservation = await reserve(desk, PURCHASE)
+  if (reservation.kind !== 'claimed') throw new Error(`the payment is ${reservation.entry.state}`)
+  t.teardown(() => reservation.claim.stopRenewal())
+  return reservation.claim
+}
+
+async function takenOver(t: Test, desk: LeaseContext, entry: PaymentRecord): Promise<PaymentLease> {
+  const claim = await acquireExpired(desk, entry)
+  if (claim === undefined) throw new Error('the payment was not taken over')
+  t.teardown(() => claim.stopRenewal())
+  return claim
+}
+
+t.test('gives the work to one of many copies of a payment, and tells the others who has it', async (t) => {
+  const { mine, ledger, clock } = await openFixture(t)
+  const reservations = await Promise.all(Array.from({ length: 50 }, () => reserve(mine, PURCHASE)))
+  const winners = reservations.flatMap((each) => (each.kind === 'claimed' ? [each.claim] : []))
+  t.teardown(() => winners.forEach((claim) => claim.stopRenewal()))
+  t.equal(winners.length, 1)
+  const [winner] = winners
+  t.match(winner?.entry, { ...PURCHASE, state: 'reserved', owner: 'mine', attempts: 1, version: 1 })
+  t.equal(winner?.entry.leaseUntil, clock.now + LEASE_MS)
+  t.strictSame(await ledger.get(PURCHASE.key), winner?.entry)
+  for (const each of reservations) if (each.kind === 'taken') t.strictSame(each.entry, winner?.entry)
+})
+
+t.test('gives the work to one of many copies over two processes', async (t) => {
+  const said = await runTogether(2, ['lmdb', newPlace(t), 'reserve', PURCHASE.key])
+  t.strictSame(new Set(said), new Set(['0', '1']))
+})
+
+t.test('frees a payment whose work has failed, for another request too', async (t) => {
+  const { mine, theirs, clock } = await openFixture(t)
+  const first = await claimed(t, mine)
+  await first.advance('fulfilled', { answer: { kind: 'text', type: 'text/plain', text: 'old' } })
+  await first.advance('settling', { dispatch: DISPATCH })
+  await first.void()
+  first.stopRenewal()
+  clock.now += 1
+  const reservation = await reserve(theirs, { ...PURCHASE, digest: 'other arguments' })
+  t.equal(reservation.kind, 'claimed')
+  if (reservation.kind !== 'claimed') return
+  reservation.claim.stopRenewal()
+  const { entry } = reservation.claim
+  t.match(entry, { state: 'reserved', owner: 'theirs', digest: 'other arguments', attempts: 2 })
+  t.equal(entry.createdAt, clock.now, 'it is as old as its new use')
+  t.notOk('answer' in entry || 'dispatch' in entry || 'receipt' in entry, 'nothing of the first use is left')
+  await t.rejects(first.advance('fulfilled'), LeaseLostError, 'the previous owner has lost it')
+})
+
+t.test('frees the reservation of a dead process when its lease ends', async (t) => {
+  const { mine, theirs, clock } = await openFixture(t)
+  const dead = await claimed(t, mine)
+  dead.stopRenewal()
+  clock.now += LEASE_MS - 1
+  t.match(await reserve(theirs, PURCHASE), { kind: 'taken', entry: { owner: 'mine' } })
+  clock.now += 1
+  const claim = await claimed(t, theirs)
+  t.match(claim.entry, { state: 'reserved', owner: 'theirs', attempts: 2 })
+})
+
+t.test('treats a payment whose record is deleted at that moment as new', async (t) => {
+  const { mine, ledger } = await openFixture(t)
+  let tries = 0
+  const deleting: Ledger = {
+    ...ledger,
+    insert: async (entry) => {
+      tries += 1
+      return tries > 1 ? ledger.insert(entry) : { ...entry, state: 'voided' }
+    },
+  }
+  t.match((await claimed(t, { ...mine, ledger: deleting })).entry, { state: 'reserved' })
+})
+
+t.test('gives the reservation of a dead process to one of many', async (t) => {
+  const { mine, theirs, clock } = await openFixture(t)
+  ;(await claimed(t, mine)).stopRenewal()
+  clock.now += LEASE_MS
+  const reservations = await Promise.all(Array.from({ length: 50 }, () => reserve(theirs, PURCHASE)))
+  for (const each of reservations) if (each.kind === 'claimed') each.claim.stopRenewal()
+  t.equal(reservations.filter(({ kind }) => kind === 'claimed').length, 1)
+})
+
+t.test('keeps fulfilled and charged payments from being reserved again', async (t) => {
+  for (const state of ['fulfilled', 'settling', 'settled', 'sent', 'unknown'] as const) {
+    const { mine, theirs, clock } = await openFixture(t)
+    const claim = await claimed(t, mine)
+    await claim.advance(state)
+    claim.stopRenewal()
+    clock.now += 10 * LEASE_MS
+    t.match(await reserve(theirs, PURCHASE), { kind: 'taken', entry: { state } })
+  }
+})
+
+t.test('keeps the payments of a living process, and gives those of a dead one to one of many', async (t) => {
+  const { mine, theirs, clock } = await openFixture(t)
+  const dead = await claimed(t, mine)
+  const entry = await dead.advance('fulfilled', { answer: { kind: 'json', value: { a: 1 } } })
+  dead.stopRenewal()
+  clock.now += LEASE_MS - 1
+  t.equal(await acquireExpired(theirs, entry), undefined)
+  clock.now += 1
+  const claims = await Promise.all(Array.from({ length: 50 }, () => acquireExpired(theirs, entry)))
+  const [claim, ...others] = claims.filter((each) => each !== undefined)
+  claim?.stopRenewal()
+  t.strictSame(others, [])
+  t.match(claim?.entry, {
+    state: 'fulfilled',
+    owner: 'theirs',
+    attempts: 2,
+    leaseUntil: clock.now + LEASE_MS,
+  })
+  t.strictSame(await claim?.readAnswer(), { kind: 'json', value: { a: 1 } }, 'the work is not lost')
+})
+
+t.test('refuses changes of a process that was presumed dead', async (t) => {
+  const { mine, theirs, ledger, clock } = await openFixture(t)
+  const late = await claimed(t, mine)
+  const entry = await late.advance('fulfilled')
+  clock.now += LEASE_MS
+  const claim = await takenOver(t, theirs, entry)
+  const writes: (() => Promise<unknown>)[] = [
+    () => late.advance('settling', { dispatch: DISPATCH }),
+    () => late.settle(RECEIPT),
+    () => late.void(),
+    () => late.release(),
+    () => late.delete(),
+  ]
+  for (const write of writes) await t.rejects(write(), LeaseLostError)
+  await t.rejects(late.advance('voided'), {
+    name: 'LeaseLostError',
+    message: `another process has taken over payment ${entry.id}`,
+  })
+  t.strictSame(late.entry, entry, 'it knows what it knew')
+  t.strictSame(await ledger.get(PURCHASE.key), claim.entry, 'and nothing was written')
+})
+
+t.test(
+  'keeps what was sent until the payment expires, for a reorganisation may undo it, then erases it',
+  async (t) => {
+    const url = 'https://facilitator.example'
+    for (const [dispatch, erased] of [
+      [DISPATCH, { kind: 'own', hash: '0x01', signer: '0x03', nonce: 4 }],
+      [
+        { kind: 'payer', hash: '0x01', raw: '0x02' },
+        { kind: 'payer', hash: '0x01' },
+      ],
+      [
+        { kind: 'facilitator', url, request: '{}' },
+        { kind: 'facilitator', url },
+      ],
+    ] as const) {
+      const { mine, ledger, clock } = await openFixture(t)
+      const claim = await claimed(t, mine)
+      await claim.advance('fulfilled', { answer: { kind: 'json', value: {} } })
+      await claim.advance('settling', { dispatch })
+      const entry = await claim.settle(RECEIPT)
+      claim.stopRenewal()
+      t.match(entry, { state: 'settled', receipt: RECEIPT, dispatch })
+      clock.now = PURCHASE.validBefore
+      t.equal(await cleanUp(mine), 0, 'a block after its end has to be there first')
+      t.strictSame((await ledger.get(PURCHASE.key))?.dispatch, dispatch)
+      clock.now += 30_000
+      t.equal(await cleanUp(mine), 1)
+      const stored = await ledger.get(PURCHASE.key)
+      t.strictSame(stored?.dispatch, erased)
+      t.match(stored, { state: 'settled', receipt: RECEIPT, redeliveryToken: PURCHASE.redeliveryToken })
+    }
+  },
+)
+
+/** Each party that cannot store its change abandons the commit for all, as a signer does. */
+function dispatchTogether(
+  ledger: Ledger,
+  leases: readonly PaymentLease[],
+): Promise<PromiseSettledResult<PaymentRecord>[]> {
+  const joint = new JointCommit(ledger, leases.length)
+  return Promise.allSettled(
+    leases.map(async (lease) => {
+      try {
+        return await lease.dispatch({ dispatch: { ...DISPATCH, members: leases.length } }, joint)
+      } catch (fault) {
+        joint.abandon()
+        throw fault
+      }
+    }),
+  )
+}
+
+t.test('stores the changes of several payments in one commit, or none of them', async (t) => {
+  const { ledger, clock, mine, theirs } = await openFixture(t)
+  const leases: PaymentLease[] = []
+  for (const key of ['x402:one', 'x402:two', 'x402:three']) {
+    const reservation = await reserve(mine, makePurchase({ key, identifier: undefined }))
+    if (reservation.kind !== 'claimed') return t.fail(key)
+    t.teardown(() => reservation.claim.stopRenewal())
+    leases.push(reservation.claim)
+  }
+  const states = async (): Promise<unknown[]> => {
+    const entries: unknown[] = []
+    for await (const { state } of ledger.entries()) entries.push(state)
+    return entries
+  }
+  const away = new Error('the store is away')
+  const broken = { ...ledger, commit: () => Promise.reject(away) }
+  const failed = await dispatchTogether(broken, leases)
+  t.strictSame(
+    failed.map((each) => each.status === 'rejected' && each.reason),
+    [away, away, away],
+  )
+  t.strictSame(await states(), ['reserved', 'reserved', 'reserved'])
+  const stored = await dispatchTogether(ledger, leases)
+  t.strictSame(new Set(stored.map(({ status }) => status)), new Set(['fulfilled']))
+  t.strictSame(await states(), ['settling', 'settling', 'settling'])
+  clock.now += 2 * LEASE_MS
+  const [first] = leases
+  t.ok(first && (await acquireExpired(theirs, first.entry)), 'another process has one of them')
+  const abandoned = await dispatchTogether(ledger, leases)
+  for (const each of abandoned)
+    t.ok(each.status === 'rejected' && each.reason instanceof CommitAbandonedError)
+})
+
+t.test('erases the work, the signature and the identifier of a payment that is given up', async (t) => {
+  const { mine, ledger } = await openFixture(t)
+  const claim = await claimed(t, mine)
+  await claim.advance('fulfilled', { answer: { kind: 'json', value: {} } })
+  await claim.advance('settling', { dispatch: DISPATCH })
+  const entry = await claim.void()
+  t.equal(entry.state, 'voided')
+  t.notOk('answer' in entry || 'dispatch' in entry)
+  t.strictSame(await ledger.get(PURCHASE.key), asStored(entry))
+  const other = await reserve(mine, { ...PURCHASE, key: 'x402:another' })
+  t.equal(other.kind, 'claimed', 'the identifier is free')
+  if (other.kind === 'claimed') other.claim.stopRenewal()
+})
+
+t.test('removes a dropped payment completely', async (t) => {
+  const { mine, theirs, ledger } = await openFixture(t)
+  const claim = await claimed(t, mine)
+  const renewing = claim.advance('reserved')
+  await claim.delete()
+  await renewing
+  t.equal(await ledger.get(PURCHASE.key), undefined)
+  const other = await claimed(t, theirs)
+  other.stopRenewal()
+  t.equal(other.entry.attempts, 1)
+  await pass(ledger)
+  t.strictSame(await ledger.get(PURCHASE.key), other.entry, 'and nothing is written any more')
+})
+
+t.test('refuses a payment whose identifier belongs to another, and tells which', async (t) => {
+  const { mine } = await openFixture(t)
+  await claimed(t, mine)
+  const reservation = await reserve(mine, { ...PURCHASE, key: 'x402:another' })
+  t.match(reservation, { kind: 'taken', entry: { key: PURCHASE.key } })
+})
+
+t.test('frees the identifier with the reservation of a dead process', async (t) => {
+  const { mine, theirs, ledger, clock } = await openFixture(t)
+  ;(await claimed(t, mine)).stopRenewal()
+  clock.now += LEASE_MS
+  const reservation = await reserve(theirs, { ...PURCHASE, key: 'x402:another' })
+  if (reservation.kind !== 'claimed') throw new Error('the identifier is not free')
+  reservation.claim.stopRenewal()
+  t.equal(reservation.claim.entry.attempts, 1)
+  t.equal(await ledger.get(PURCHASE.key), undefined)
+})
+
+t.test('keeps the pending write of a handler whose process has died', async (t) => {
+  const { mine, theirs, ledger, clock } = await openFixture(t)
+  const claim = await claimed(t, mine)
+  claim.stopRenewal()
+  const { entry } = claim
+  await ledger.replace(entry, { ...entry, pendingWrite: true, version: entry.version + 1 })
+  clock.now += LEASE_MS
+  t.match(await reserve(theirs, PURCHASE), { kind: 'taken', entry: { pendingWrite: true } })
+})
+
+t.test('records a payment that a transaction of others has settled without one of ours', async (t) => {
+  const { mine } = await openFixture(t)
+  const claim = await claimed(t, mine)
+  const entry = await claim.settle(RECEIPT)
+  t.notOk('dispatch' in entry)
+  t.strictSame(entry.receipt, RECEIPT)
+})
+
+t.test('makes simultaneous changes one after the other', async (t) => {
+  const { mine, ledger } = await openFixture(t)
+  const claim = await claimed(t, mine)
+  const entries = await Promise.all([
+    claim.advance('fulfilled', { answer: { kind: 'json', value: 1 } }),
+    claim.advance('settling', { dispatch: DISPATCH }),
+    claim.advance('unknown'),
+  ])
+  t.strictSame(
+    entries.map(({ state, version }) => `${state} ${version}`),
+    ['fulfilled 2', 'settling 3', 'unknown 4'],
+  )
+  t.strictSame(await ledger.get(PURCHASE.key), entries[2])
+})
+
+t.test('passes a released payment to the next process at once', async (t) => {
+  const { mine, theirs } = await openFixture(t)
+  const gone = await claimed(t, mine)
+  await gone.advance('fulfilled')
+  await gone.release()
+  const second = await takenOver(t, theirs, gone.entry)
+  t.match(second.entry, { state: 'fulfilled', owner: 'theirs', attempts: 2 })
+  t.equal(await acquireExpired(mine, gone.entry), undefined)
+})
+
+t.test('renews its lease during long work, and stops writing once it is released', async (t) => {
+  const { mine, theirs, ledger, clock } = await openFixture(t)
+  const claim = await claimed(t, mine)
+  clock.now += LEASE_MS - 1
+  await pass(ledger)
+  const renewed = await ledger.get(PURCHASE.key)
+  t.match(renewed, { state: 'reserved', owner: 'mine', leaseUntil: clock.now + LEASE_MS })
+  clock.now += LEASE_MS - 1
+  t.equal((await reserve(theirs, PURCHASE)).kind, 'taken')
+  const entry = await claim.settle(RECEIPT)
+  claim.stopRenewal()
+  await pass(ledger)
+  t.strictSame(await ledger.get(PURCHASE.key), asStored(entry))
+})
+
+t.test('renews between changes, and stops with the last one', async (t) => {
+  const { mine, ledger } = await openFixture(t)
+  const slow = slowed(ledger)
+  const claim = await claimed(t, { ...mine, ledger: slow.ledger })
+  const settled = claim.settle(RECEIPT)
+  await pass(ledger)
+  slow.goOn()
+  const entry = await settled
+  claim.stopRenewal()
+  await pass(ledger)
+  t.strictSame(await ledger.get(PURCHASE.key), asStored(entry), 'what was handed out is what is stored')
+  t.equal(slow.replaced(), 1)
+})
+
+t.test('stops renewing when the payment is lost, and continues when only the store was away', async (t) => {
+  const { mine, theirs, ledger, clock } = await openFixture(t)
+  let faults = 1
+  const failing: Ledger = {
+    ...ledger,
+    replace: (previous, next) => {
+      faults -= 1
+      return faults < 0 ? ledger.replace(previous, next) : Promise.reject(new Error('the store is away'))
+    },
+  }
+  const claim = await claimed(t, { ...mine, ledger: failing })
+  await pass(ledger)
+  t.equal((await ledger.get(PURCHASE.key))?.version, 1)
+  await pass(ledger)
+  t.equal((await ledger.get(PURCHASE.key))?.version, 2)
+  t.equal(faults, -1, 'the second try went through')
+  clock.now += LEASE_MS
+  const other = await takenOver(t, theirs, claim.entry)
+  other.stopRenewal()
+  await pass(ledger)
+  t.equal(faults, -2)
+  await pass(ledger)
+  t.equal(faults, -2, 'no try after the one that told')
+  t.strictSame(await ledger.get(PURCHASE.key), other.entry)
+})
+
+/** The next renewal is due; resolves when whatever it has written is stored. */
+async function pass(ledger: Ledger): Promise<void> {
+  mock.timers.tick(LEASE_MS / 3)
+  // Changes are stored in the order they were asked for.
+  await ledger.lease('a change that comes last', 'nobody', 0, 0)
+}
+
+/** A ledger whose changes wait for `goOn`. */
+function slowed(ledger: Ledger): { ledger: Ledger; goOn: () => void; replaced: () => number } {
+  let goOn = (): void => {}
+  let count = 0
+  const open = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
+  return {
+    goOn,
+    replaced: () => count,
+    ledger: {
+      ...ledger,
+      replace: async (previous, next) => {
+        count += 1
+        await open
+        return ledger.replace(previous, next)
+      },
+    },
+  }
+}
+
+t.test('recognises its own change when the store’s reply was lost', async (t) => {
+  const { mine, ledger } = await openFixture(t)
+  const deaf: Ledger = {
+    ...ledger,
+    replace: async (previous, next) => {
+      await ledger.replace(previous, next)
+      throw new LedgerError('no answer')
+    },
+  }
+  const claim = await claimed(t, { ...mine, ledger: deaf })
+  t.match(await claim.advance('fulfilled'), { state: 'fulfilled', version: 2 })
+  t.match(await ledger.get(PURCHASE.key), { state: 'fulfilled', version: 2 })
+  const broken: Ledger = { ...ledger, replace: () => Promise.reject(new LedgerError('no answer')) }
+  const other = await takenOver(t, { ...mine, ledger: broken }, { ...claim.entry, leaseUntil: 0 }).catch(
+    (fault: unknown) => fault,
+  )
+  t.type(other, LedgerError, 'and one that was not made is none')
+})

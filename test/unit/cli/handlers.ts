@@ -1,0 +1,48 @@
+import t from 'tap'
+import { join } from 'node:path'
+import { importHandlers } from '../../../src/cli/load.ts'
+
+t.test('loads exactly the exports that are handlers', async (t) => {
+  const folder = (text: string): string =>
+    t.testdir({ 'package.json': '{"type":"module"}', 'index.js': text })
+  const good = folder(
+    'export const handlers = { a: async () => {}, b: { run() {}, preview() {} }, c: { run() {}, configured: false }, d: { run() {}, check() {} }, e: { run() {}, preview() {}, check() {}, configured: true } }',
+  )
+  t.strictSame(Object.keys(await importHandlers(good)), ['a', 'b', 'c', 'd', 'e'])
+})
+
+for (const [name, text, words] of [
+  ['nothing', 'export const x = 1', /exports no "handlers"/],
+  ['a number', 'export const handlers = { a: 1 }', /exports no "handlers"/],
+  ['half a pair', 'export const handlers = { a: { run() {} } }', /exports no "handlers"/],
+  [
+    'a check that is no function',
+    'export const handlers = { a: { run() {}, check: true } }',
+    /exports no "handlers"/,
+  ],
+  ['null', 'export const handlers = null', /exports no "handlers"/],
+  ['half a file', 'export const handlers = {', /cannot be loaded: SyntaxError/],
+  ['a failing file', 'throw new Error("no database")', /cannot be loaded: Error: no database/],
+] as const) {
+  t.test(`reports ${name} instead of handlers with the file`, async (t) => {
+    const directory = t.testdir({ 'package.json': '{"type":"module"}', 'index.js': text })
+    await t.rejects(importHandlers(directory), { message: words })
+    await t.rejects(importHandlers(directory), { message: /index\.js/ })
+  })
+}
+
+t.test('reports a folder without handlers with its path', async (t) => {
+  await t.rejects(importHandlers(join(t.testdir(), 'absent')), {
+    message: /no such file: .*absent.*; --handlers names/,
+  })
+})
+
+t.test('stops loading handlers after thirty seconds, and names the file', async (t) => {
+  const directory = t.testdir({
+    'package.json': '{"type":"module"}',
+    'index.js': 'await new Promise(() => {})\nexport const handlers = {}\n',
+  })
+  await t.rejects(importHandlers(directory, 500), {
+    message: /index\.js cannot be loaded: Error: not loaded after 0\.5 s: a top-level/,
+  })
+})

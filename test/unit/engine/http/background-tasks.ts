@@ -1,0 +1,42 @@
+import t from 'tap'
+import { BackgroundTasks } from '../../../../src/engine/http/background-tasks.ts'
+
+t.test('closes the ledger after purchases whose buyers have hung up', async (t) => {
+  const tasks = new BackgroundTasks()
+  let finish = (): void => undefined
+  const work = new Promise<void>((resolve) => {
+    finish = resolve
+  })
+  t.equal(tasks.add(work), work, 'the work is given back as it is')
+  let ended = false
+  const end = tasks.end().then(() => {
+    ended = true
+  })
+  await new Promise((resolve) => setImmediate(resolve))
+  t.equal(ended, false)
+  finish()
+  await end
+  t.equal(ended, true)
+})
+
+t.test('passes a failure to the caller and ends', async (t) => {
+  const tasks = new BackgroundTasks()
+  await t.rejects(tasks.add(Promise.reject(new Error('failed'))), /failed/)
+  await tasks.end()
+})
+
+t.test('records late deliveries before the ledger closes', async (t) => {
+  const tasks = new BackgroundTasks()
+  let begun = 0
+  tasks.later(1, async () => {
+    begun += 1
+  })
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  t.equal(begun, 1)
+  tasks.later(5, async () => {
+    begun += 1
+  })
+  await tasks.end()
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  t.equal(begun, 1, 'what has not begun is given up')
+})
