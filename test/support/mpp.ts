@@ -103,7 +103,8 @@ export function openMppProtocol({
     },
     settle: async (authorization) => {
       const dispatched: SettlementAttempt[] = []
-      const settlement = await counter.take(authorization).settle({
+      const payment = counter.take(authorization)
+      const settlement = await payment.settle(payment.authorizedAmount, {
         record: async (dispatch) => {
           dispatched.push(dispatch)
         },
