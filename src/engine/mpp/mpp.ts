@@ -31,10 +31,10 @@ import {
   requestAmount,
   requestOf,
   type Terms,
-} from './challenge.ts'
+} from './mpp-challenge.ts'
 import { findCredential, readCredential, type Credential, type FoundCredential } from './credential.ts'
 import { PendingTransfers } from './pending-transfers.ts'
-import { findReceipt, resume, send, simulateTransfer, UNAVAILABLE, type PayerTransfer } from './settlement.ts'
+import { findReceipt, resume, send, simulateTransfer, UNAVAILABLE, type PayerTransfer } from './payer-transfer.ts'
 import { Validator, type Answer, type SignedTransfer } from './validator.ts'
 
 interface MppSettings extends Clock {

@@ -20,7 +20,7 @@ import {
   type Protocol,
   type Settlement,
 } from '../payment/protocol.ts'
-import { createChallenge, MCP_EXTENSION } from './challenge.ts'
+import { createChallenge, MCP_EXTENSION } from './x402-challenge.ts'
 import {
   decodePayload,
   IDENTIFIER,
