@@ -7,7 +7,7 @@ import { findRefundsDue } from '../engine/ledger/clean-up.ts'
 import type { Ledger } from '../engine/ledger/ledger.ts'
 import type { PaymentRecord } from '../engine/ledger/payment-record.ts'
 import { findAsset } from '../engine/base/networks.ts'
-import type { X402Networks } from '../engine/x402/networks.ts'
+import type { X402Networks } from '../engine/x402/exact-evm/exact-networks.ts'
 import type { RpcTransport } from '../engine/base/runtime.ts'
 
 export interface MetricsSettings {

@@ -79,7 +79,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     const hex = `0x${'0a'.repeat(32)}`
     for (const text of [hex, '0xABCDEF', `~${hex}`, `~~${hex}`, '~', '', `${hex}0`, '0x']) {
       const payer = `p${text}`
-      for (const key of [`x402:eip155:1:${asset}:${payer}:${text}`.toLowerCase(), `mpp:${text}`]) {
+      for (const key of [`x402:exact:eip155:1:${asset}:${payer}:${text}`, `mpp:${text}`]) {
         const names = {
           key,
           id: paymentId(key),

@@ -3,7 +3,7 @@ import { Challenge } from 'mppx'
 import type { Route } from '../../src/engine/catalog/catalog.ts'
 import { Chain } from '../../src/engine/chains/evm/chain.ts'
 import type { SettlementAttempt } from '../../src/engine/ledger/payment-record.ts'
-import { realmOf } from '../../src/engine/mpp/challenge.ts'
+import { realmOf } from '../../src/engine/mpp/mpp-challenge.ts'
 import { createMpp } from '../../src/engine/mpp/mpp.ts'
 import { PendingTransfers } from '../../src/engine/mpp/pending-transfers.ts'
 import { Validator } from '../../src/engine/mpp/validator.ts'
@@ -103,7 +103,8 @@ export function openMppProtocol({
     },
     settle: async (authorization) => {
       const dispatched: SettlementAttempt[] = []
-      const settlement = await counter.take(authorization).settle({
+      const payment = counter.take(authorization)
+      const settlement = await payment.settle(payment.authorizedAmount, {
         record: async (dispatch) => {
           dispatched.push(dispatch)
         },

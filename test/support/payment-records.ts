@@ -5,22 +5,24 @@ const PAYER = '0x00000000000000000000000000000000000000b0'
 
 /** A purchase as x402 makes it, with an identifier of its key. */
 export function makePurchase(changes: Partial<Purchase> = {}): Purchase {
-  const key = changes.key ?? 'x402:eip155:84532:0x036cbd53842c5426634e7929541ec2318f3dcf7e:0xbuyer:0x01'
+  const key = changes.key ?? 'x402:exact:eip155:84532:0x036CbD53842c5426634e7929541eC2318f3dCF7e:0xbuyer:0x01'
   return {
     key,
     protocol: 'x402',
+    scheme: 'exact',
     network: 'eip155:84532',
     asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
     payer: PAYER,
     payee: '0x00000000000000000000000000000000000000a0',
     authorizationHash: 'what was signed',
+    authorizedAmount: changes.amount ?? '5000',
     amount: '5000',
     validBefore: 1_800_000_060_000,
     operation: '/paid/ping',
     digest: 'the arguments',
     revision: 'r1',
     redeliveryToken: 'shown to the buyer only',
-    flow: 'authorization',
+    settle: 'after',
     redeliver: 86_400_000,
     buyerKey: buyerKeyOf(PAYER, '/paid/ping', 'the arguments'),
     identifier: identifierName(PAYER, key),

@@ -167,6 +167,7 @@ export async function openShop(t: Test): Promise<Shop> {
   const protocol: Protocol = {
     name: 'test',
     longestWork: 30_000,
+    payerKey: (text) => text,
     detect: () => ({ kind: 'none' }),
     challenge: () => undefined,
     resolve: async () => {
@@ -185,12 +186,14 @@ export async function openShop(t: Test): Promise<Shop> {
   }
   const payment = (changes: Partial<Payment> = {}): Payment => ({
     protocol,
+    scheme: 'exact',
     key: KEY,
     network: 'test:1',
     asset: 'coin',
     authorizationHash: 'what was signed',
     payee: 'shop',
-    amount: 5_000n,
+    authorizedAmount: 5_000n,
+    amountFor: () => 5_000n,
     token: 'secret',
     identifier: undefined,
     copies: 'wait',
@@ -201,7 +204,7 @@ export async function openShop(t: Test): Promise<Shop> {
         : { kind: 'refused', refusal: bank.verify },
     simulate: async () => bank.simulate,
     release: () => undefined,
-    settle: async (journal) => {
+    settle: async (_amount, journal) => {
       await bank.beforeRecord()
       await journal.record(TRANSACTION)
       const [settlement = SETTLED, ...more] = bank.settlements

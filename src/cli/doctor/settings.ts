@@ -5,7 +5,7 @@ import { type AllNetworks, openLedger, type PaymentConfig } from '../../engine/a
 import { LedgerError } from '../../engine/base/errors.ts'
 import { checkStore } from '../../engine/ledger/lmdb/lmdb-check.ts'
 import { invalidConfig, missingConfig } from '../../engine/app/config-problems.ts'
-import { HEADER_TARGET, measureHeaders } from '../../engine/x402/challenge.ts'
+import { HEADER_TARGET, measureHeaders } from '../../engine/x402/x402-challenge.ts'
 import { addressOfKey } from '../../engine/chains/evm/signature.ts'
 import { readRedisAddress } from '../../engine/base/redis-address.ts'
 import type { Env } from '../../env.ts'

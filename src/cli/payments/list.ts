@@ -1,4 +1,4 @@
-import { isAddress, sameAddress } from '../../engine/base/address.ts'
+import { payerKeys } from '../../engine/app/payer-keys.ts'
 import type { JsonObject } from '../../engine/base/json.ts'
 import { chargeStatus, isRefundDue } from '../../engine/ledger/payment-lifecycle.ts'
 import type { PaymentRecord, State } from '../../engine/ledger/payment-record.ts'
@@ -42,7 +42,8 @@ function filterOf({ flags }: Call, now: number): (entry: PaymentRecord) => boole
       `--route takes an operation as the list names it, such as util/workday; not "${route}"`,
     )
   const payer = flags.text('payer')
-  if (payer !== undefined && !isAddress(payer))
+  const payers = payer === undefined ? undefined : payerKeys(payer)
+  if (payers?.length === 0)
     throw new UsageError(`--payer takes an address, 0x and 40 hexadecimal digits; not "${payer}"`)
   const since = flags.text('since')
   const start = since === undefined ? 0 : parsePastTime('since', since, now)
@@ -50,7 +51,7 @@ function filterOf({ flags }: Call, now: number): (entry: PaymentRecord) => boole
     entry.createdAt >= start &&
     (state === undefined || entry.state === state) &&
     (route === undefined || entry.operation === route) &&
-    (payer === undefined || sameAddress(entry.payer, payer))
+    (payers === undefined || payers.includes(entry.payer))
 }
 
 function stateOf(text: string | undefined): State | undefined {

@@ -50,7 +50,7 @@ function factsOf(entry: PaymentRecord, now: number): JsonObject {
     asset: clean(entry.asset),
     payee: clean(entry.payee),
     authorization_nonce: readPaymentKey(entry.key)?.nonce ?? null,
-    flow: entry.flow,
+    settle: entry.settle,
     revision: clean(entry.revision),
     settled_at: optionalTime(settledAt),
     undone: undoneOf(entry),
@@ -242,9 +242,9 @@ function unpaid(held: boolean, over: boolean): Story {
 }
 
 function settled(entry: PaymentRecord, now: number): Story {
-  const { id, state, flow, answer, settledAt = 0, redeliver, redeliveryToken: token } = entry
+  const { id, state, settle, answer, settledAt = 0, redeliver, redeliveryToken: token } = entry
   const end = settledAt + redeliver
-  if (answer === undefined && flow === 'upfront' && state === 'settled') return owed(entry, now)
+  if (answer === undefined && settle === 'upfront' && state === 'settled') return owed(entry, now)
   if (answer === undefined || end <= now)
     return {
       means: `Charged${state === 'sent' ? ' and answered' : ''}; the time in which the answer is given again is over.`,

@@ -10,7 +10,7 @@ import { compileText, loadCatalog, readerIn, type Loaded, type Mark } from '../c
 import { documentNames } from '../documents/all.ts'
 import type { Facts } from '../documents/registry.ts'
 import type { Page, Pages } from '../http/rendered-pages.ts'
-import { checkHeaderBudget } from '../x402/challenge.ts'
+import { checkHeaderBudget } from '../x402/x402-challenge.ts'
 import type { AcceptedNetwork } from '../x402/requirements.ts'
 
 /** A catalog to be served: its file, or its text, whose files are read from the working directory. */

@@ -49,7 +49,7 @@ async function read({ place, loaded, baseUrl }: Question & { readonly kind: 'rea
 /** The render facts from those that were sent, with the published challenges. */
 async function factsOf(catalog: Catalog, { ready, accepted, ...facts }: SentFacts): Promise<Facts> {
   const { exampleAmount } = await import('../payment/protocol.ts')
-  const { createChallenge } = await import('../x402/challenge.ts')
+  const { createChallenge } = await import('../x402/x402-challenge.ts')
   const settings = {
     service: catalog.service,
     baseUrl: facts.baseUrl,

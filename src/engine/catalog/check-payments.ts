@@ -64,11 +64,18 @@ function* checkDenied(context: CheckContext): Generator<Issue> {
         ? hasSoundChecksum(word)
           ? undefined
           : 'fails its EIP-55 checksum, so a digit may be wrong; if it is right, write it in lower case'
-        : 'is not an address: 0x and 40 hexadecimal digits'
+        : isBase58(word)
+          ? undefined
+          : 'is not an address: 0x and 40 hexadecimal digits'
       if (problem !== undefined)
         yield error('payer_invalid', place, `${path}:${number}: "${word}" ${problem}`)
     }
   }
+}
+
+/** An address of a network with another form of addresses; not an EVM address without its 0x. */
+function isBase58(word: string): boolean {
+  return /^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(word) && !/^[0-9a-fA-F]{40}$/.test(word)
 }
 
 function* checkNetworks({ declared, document }: CheckContext): Generator<Issue> {

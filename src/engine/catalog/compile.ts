@@ -86,7 +86,7 @@ function compilePayments(context: CheckContext): Payments {
     redeliver: duration(payments?.redeliver, '24h'),
     denied: [
       ...new Set(
-        deniedFiles(context).flatMap(({ lines = [] }) => lines.map(({ word }) => word.toLowerCase())),
+        deniedFiles(context).flatMap(({ lines = [] }) => lines.map(({ word }) => word)),
       ),
     ],
     x402:

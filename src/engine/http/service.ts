@@ -6,7 +6,8 @@ import type { HandlerMap } from '../handler.ts'
 import { sweepAnswers } from '../ledger/clean-up.ts'
 import type { Protocol } from '../payment/protocol.ts'
 import { OFFERING_MS, RecentOffers } from '../purchase/recent-offers.ts'
-import { followBlocks } from '../purchase/finality.ts'
+import { followBlocks } from '../purchase/follow-blocks.ts'
+import { deniedPayers } from '../purchase/denied-payers.ts'
 import { recover } from '../purchase/recovery.ts'
 import type { PurchaseDeps, Store } from '../purchase/request.ts'
 import { UsageStore } from '../usage/usage-store.ts'
@@ -89,7 +90,7 @@ export async function createService(settings: ServiceSettings, render: Renderer)
       sleep,
       buyers,
       redeliver: catalog.payments.redeliver,
-      denied: new Set(catalog.payments.denied),
+      denied: deniedPayers(catalog, protocols),
       recentOffers: (operation, args) => recentOffers.of(operation, args),
       stopping: tasks.ending,
       report,

@@ -12,7 +12,7 @@ import type {
 import type { JsonObject } from '../base/json.ts'
 import { formatCoin } from '../chains/evm/gas-balance.ts'
 import type { ListingReport } from '../x402/facilitators/listing-reports.ts'
-import type { NetworkHealth } from '../x402/networks.ts'
+import type { NetworkHealth } from '../x402/exact-evm/exact-networks.ts'
 import type { Readiness } from '../purchase/execution.ts'
 import { type Days } from '../usage/usage-store.ts'
 import { add, NOTHING, type Counts, freeName, isSold, soldName } from '../usage/counts.ts'

@@ -138,8 +138,8 @@ export function isUndelivered({ state, receipt, redeliver }: PaymentRecord): boo
 }
 
 /** Charged before the work, which has not succeeded; remains so until a refund. */
-export function isOwed({ flow, state, refund }: Pick<PaymentRecord, 'flow' | 'state' | 'refund'>): boolean {
-  return flow === 'upfront' && state === 'settled' && refund?.kind !== 'sent'
+export function isOwed({ settle, state, refund }: Pick<PaymentRecord, 'settle' | 'state' | 'refund'>): boolean {
+  return settle === 'upfront' && state === 'settled' && refund?.kind !== 'sent'
 }
 
 /** Due when the work fails at every run, or the period to run it again is over; undefined: no refund is due. */
@@ -225,12 +225,12 @@ export function newRecord(purchase: Purchase, owner: string, now: number, leaseM
 
 /** Key for equal purchases: the same payer, operation and arguments. */
 export function buyerKeyOf(payer: string, operation: string, digest: string): string {
-  return nameOf(['buyerKey', payer.toLowerCase(), operation, digest])
+  return nameOf(['buyerKey', payer, operation, digest])
 }
 
 /** Key of a client's identifier, which is unique for its payer. */
 export function identifierName(payer: string, identifier: string): string {
-  return nameOf(['identifier', payer.toLowerCase(), identifier])
+  return nameOf(['identifier', payer, identifier])
 }
 
 function nameOf(parts: readonly string[]): string {

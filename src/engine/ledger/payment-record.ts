@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../base/errors.ts'
-import type { Json } from '../base/json.ts'
+import type { Json, JsonObject } from '../base/json.ts'
 import type { SuccessStatus } from '../base/success-status.ts'
 
 /**
@@ -11,14 +11,14 @@ import type { SuccessStatus } from '../base/success-status.ts'
  *
  * A settled payment whose block is undone is `unknown` again (`undone`), until another block contains it or none can.
  *
- * and for work that is paid for first (`flow: upfront`), where a settled payment without an answer is owed one:
+ * and for work that is paid for first (`settle: upfront`), where a settled payment without an answer is owed one:
  *
  *     reserved → settling → settled → fulfilled → sent
  */
 export type State = 'reserved' | 'fulfilled' | 'settling' | 'settled' | 'sent' | 'voided' | 'unknown'
 
-/** Whether settlement comes after or before the work, in the terms of x402. */
-export type Flow = 'authorization' | 'upfront'
+/** Whether settlement comes after or before the work, in the terms of the catalog. */
+export type SettleOrder = 'after' | 'upfront'
 
 /** The purchased answer as a value: each redelivery is rendered from it. */
 export type StoredAnswer =
@@ -92,11 +92,14 @@ export interface BlockReference {
 
 /** Proof that the money moved. */
 export interface Receipt {
+  /** Empty for a charge that has no transaction of its own. */
   readonly transaction: string
   readonly network: string
   readonly payer: string
-  /** Atomic units. */
+  /** What was charged, in atomic units. */
   readonly amount: string
+  /** What the scheme tells the buyer besides. */
+  readonly extra?: JsonObject
   /** Wei that our signer paid for it; in a batch, its share. */
   readonly gasCost?: string
   /** The block of the transaction, until it is final. Undefined too when no node of ours has shown it. */
@@ -129,13 +132,21 @@ export interface Purchase {
   /** The signed fields that make the payment unique, not header bytes: a re-encoded copy is the same payment. */
   readonly key: string
   readonly protocol: string
+  /** How it is paid within the protocol: the scheme of x402, the intent of MPP. */
+  readonly scheme: string
   readonly network: string
   readonly asset: string
+  /**
+   * As its scheme spells it, always in the same way: equal texts are one payer, and everything that is kept for a payer
+   * is kept under this text.
+   */
   readonly payer: string
   readonly payee: string
   /** Digest of all signed fields: another authorization with the same key is another payment. */
   readonly authorizationHash: string
-  /** Atomic units. */
+  /** The most that may be charged, as the payer has signed it, in atomic units. */
+  readonly authorizedAmount: string
+  /** What is charged, in atomic units: the authorised amount until the work is done, and from then on what it costs. */
   readonly amount: string
   /** Milliseconds since the epoch; the authorization cannot be used at or after it. */
   readonly validBefore: number
@@ -146,7 +157,7 @@ export interface Purchase {
   readonly revision: string
   /** Random token of the challenge, known to the buyer only; undefined when the client does not echo it. */
   readonly redeliveryToken: string | undefined
-  readonly flow: Flow
+  readonly settle: SettleOrder
   /** Milliseconds after settlement in which the same payment is answered again; 0 afterwards. */
   readonly redeliver: number
   /** Key of this payer, operation and arguments: finds recent equal purchases of a buyer. */

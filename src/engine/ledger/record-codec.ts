@@ -34,7 +34,7 @@ const FIELDS = [
   'digest',
   'revision',
   'redeliveryToken',
-  'flow',
+  'settle',
   'redeliver',
   'state',
   'owner',
@@ -55,11 +55,13 @@ const FIELDS = [
   'runs',
   'lookAt',
   'undone',
+  'scheme',
+  'authorizedAmount',
 ] as const satisfies readonly (keyof PaymentRecord)[]
 
 type Keys<T> = readonly (keyof T)[]
 
-const RECEIPT: Keys<Receipt> = ['transaction', 'network', 'payer', 'amount', 'gasCost', 'block']
+const RECEIPT: Keys<Receipt> = ['transaction', 'network', 'payer', 'amount', 'gasCost', 'block', 'extra']
 
 const DISPATCH: Keys<OwnTransaction & Omit<FacilitatorRequest, 'kind'>> = [
   'kind',
@@ -81,11 +83,13 @@ const JSON_ANSWER = { kind: 'json', mediaType: 'application/json' } as const
 /** A stored record: lists instead of objects, without derivable members. */
 interface StoredRecord extends Omit<
   PaymentRecord,
-  'id' | 'key' | 'buyerKey' | 'receipt' | 'dispatch' | 'answer' | 'refund'
+  'id' | 'key' | 'buyerKey' | 'scheme' | 'authorizedAmount' | 'receipt' | 'dispatch' | 'answer' | 'refund'
 > {
-  /** In a list: only the part after the prefix that x402 uses. */
+  /** In a list: only the part after the prefix that keys of authorizations have. */
   readonly key: string | readonly [string]
   readonly buyerKey?: string
+  readonly scheme?: string
+  readonly authorizedAmount?: string
   readonly receipt?: readonly unknown[]
   readonly dispatch?: readonly unknown[]
   readonly answer?: readonly unknown[]
@@ -94,20 +98,24 @@ interface StoredRecord extends Omit<
 
 /** Encodes a record as a list without derivable members. */
 export function encodeRecord(entry: PaymentRecord): string {
-  const { key, network, payer, amount, operation, digest, buyerKey, receipt, dispatch, answer, refund } =
-    entry
+  const { key, protocol, network, payer, amount, operation, digest, buyerKey } = entry
+  const { receipt, dispatch, answer, refund } = entry
   const start = keyStart(entry)
   return JSON.stringify(
-    toList(FIELDS, {
-      ...entry,
-      ...shiftTimes(entry, -entry.createdAt),
-      key: key.startsWith(start) ? [pack(key.slice(start.length))] : key,
-      buyerKey: buyerKey === buyerKeyOf(payer, operation, digest) ? undefined : buyerKey,
-      receipt: receipt && toList(RECEIPT, receipt, { network, payer, amount }),
-      dispatch: dispatch && toList(DISPATCH, dispatch, { hash: receipt?.transaction }),
-      answer: answer && toList(ANSWER, answer, JSON_ANSWER),
-      refund: refund && toList(REFUND, refund),
-    }),
+    toList(
+      FIELDS,
+      {
+        ...entry,
+        ...shiftTimes(entry, -entry.createdAt),
+        key: key.startsWith(start) ? [pack(key.slice(start.length))] : key,
+        buyerKey: buyerKey === buyerKeyOf(payer, operation, digest) ? undefined : buyerKey,
+        receipt: receipt && toList(RECEIPT, receipt, { network, payer, amount }),
+        dispatch: dispatch && toList(DISPATCH, dispatch, { hash: receipt?.transaction }),
+        answer: answer && toList(ANSWER, answer, JSON_ANSWER),
+        refund: refund && toList(REFUND, refund),
+      },
+      { scheme: USUAL_SCHEME[protocol], authorizedAmount: amount },
+    ),
   )
 }
 
@@ -115,24 +123,30 @@ export function decodeRecord(text: string): PaymentRecord {
   const stored = fromList<StoredRecord>(FIELDS, JSON.parse(text))
   const {
     key,
+    protocol,
     network,
     payer,
     amount,
     operation,
     digest,
     buyerKey,
+    scheme = USUAL_SCHEME[protocol] ?? '',
+    authorizedAmount = amount,
     receipt,
     dispatch,
     answer,
     refund,
     ...rest
   } = stored
-  const wholeKey = typeof key === 'string' ? key : keyStart(stored) + String(unpack(key[0]))
+  const wholeKey = typeof key === 'string' ? key : keyStart({ ...stored, scheme }) + String(unpack(key[0]))
   const hash = receipt && { hash: unpack(receipt[0]) }
   return {
     ...rest,
+    protocol,
+    scheme,
     network,
     payer,
+    authorizedAmount,
     amount,
     operation,
     digest,
@@ -149,10 +163,15 @@ export function decodeRecord(text: string): PaymentRecord {
   }
 }
 
-/** Prefix of x402 keys. */
-function keyStart(record: Pick<PaymentRecord, 'protocol' | 'network' | 'asset' | 'payer'>): string {
-  const { protocol, network, asset, payer } = record
-  return `${protocol}:${network}:${asset}:${payer}:`.toLowerCase()
+/** The scheme of most payments of a protocol, which is not stored. */
+const USUAL_SCHEME: Readonly<Record<string, string>> = { x402: 'exact', mpp: 'charge' }
+
+/** Prefix of the keys of authorizations. */
+function keyStart(
+  record: Pick<PaymentRecord, 'protocol' | 'scheme' | 'network' | 'asset' | 'payer'>,
+): string {
+  const { protocol, scheme, network, asset, payer } = record
+  return `${protocol}:${scheme}:${network}:${asset}:${payer}:`
 }
 
 type Times = Pick<PaymentRecord, 'validBefore' | 'leaseUntil' | 'due' | 'settledAt' | 'lookAt' | 'updatedAt'>

@@ -8,7 +8,7 @@ import { compact, type JsonObject } from '../base/json.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import { formatShort, type Micros } from '../base/money.ts'
 import type { Detection, Payment, Protocol, Refusal } from '../payment/protocol.ts'
-import { judgeProof, readProof, signInDemand, type Judged } from '../x402/siwx.ts'
+import { judgeProof, readProof, signInDemand, type Judged } from '../sign-in/siwx.ts'
 import { digestArguments, invoke, scopeOf, unreadyFailure, type Operations } from '../purchase/execution.ts'
 import {
   NO_OFFER,

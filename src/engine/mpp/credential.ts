@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { isJsonObject, parseJson } from '../base/json.ts'
 import { once } from '../base/once.ts'
 import type { Detection } from '../payment/protocol.ts'
-import { encode, INTENT, METHOD, type BoundParameters } from './challenge.ts'
+import { encode, INTENT, METHOD, type BoundParameters } from './mpp-challenge.ts'
 
 /** The challenge as the client gives it back; `request` and `opaque` stay the texts they were. */
 interface EchoedChallenge extends BoundParameters {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { toChecksum } from '../base/address.ts'
 import type { Payments } from '../catalog/catalog.ts'
 import { Chain } from '../chains/evm/chain.ts'
+import { evmPayerKey } from '../chains/evm/payer-key.ts'
 import { CANNOT_LOOK, lookAtBlocks } from '../chains/evm/finality.ts'
 import type { RpcTransport } from '../base/runtime.ts'
 import type { Clock } from '../base/poll.ts'
@@ -30,10 +31,10 @@ import {
   requestAmount,
   requestOf,
   type Terms,
-} from './challenge.ts'
+} from './mpp-challenge.ts'
 import { findCredential, readCredential, type Credential, type FoundCredential } from './credential.ts'
 import { PendingTransfers } from './pending-transfers.ts'
-import { findReceipt, resume, send, simulateTransfer, UNAVAILABLE, type PayerTransfer } from './settlement.ts'
+import { findReceipt, resume, send, simulateTransfer, UNAVAILABLE, type PayerTransfer } from './payer-transfer.ts'
 import { Validator, type Answer, type SignedTransfer } from './validator.ts'
 
 interface MppSettings extends Clock {
@@ -125,6 +126,7 @@ export function createMpp(context: PaymentContext, random: (bytes: number) => Ui
   const protocol: Protocol = {
     name: 'mpp',
     longestWork: LONGEST_WORK_MS,
+    payerKey: evmPayerKey,
     detect: ({ authorization }) => take(findCredential(authorization)),
     tools: toolsOf(take),
     challenge: (endpoint, amount = fixedPrice(endpoint)) =>
@@ -224,13 +226,16 @@ function chargePayment(
   }
   return {
     protocol,
+    scheme: INTENT,
     key: `mpp:${challenge.id}`,
     network,
     asset,
     payee,
     // A second transaction that was signed for the same challenge is another payment.
     authorizationHash: createHash('sha256').update(transaction).digest('base64url'),
-    amount,
+    authorizedAmount: amount,
+    // The transaction moves what was signed, neither more nor less.
+    amountFor: () => amount,
     token: undefined,
     identifier: undefined,
     copies: SPENT,
@@ -271,7 +276,7 @@ function chargePayment(
       reserved = undefined
     },
     // Simulates again, since the payer’s funds may have moved during the work.
-    settle: async (journal) => {
+    settle: async (_amount, journal) => {
       const reading = await read()
       if (reading.kind !== 'transfer') return { kind: 'failed', refusal: refusalOf(reading) }
       const { raw, hash, payer, validBefore } = reading.transfer

@@ -4,7 +4,7 @@ import type { Refusal } from '../base/errors.ts'
 import type { Clock } from '../base/poll.ts'
 import { Holding } from '../payment/payer-balance.ts'
 import { balanceOf, feeTokenOf, nextNonce, spendingLimit } from './payer-account.ts'
-import { UNAVAILABLE } from './settlement.ts'
+import { UNAVAILABLE } from './payer-transfer.ts'
 import type { SignedTransfer } from './validator.ts'
 
 /** How long a payment waits before the work while others of its payer are in flight. */

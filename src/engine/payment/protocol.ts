@@ -15,6 +15,11 @@ export interface Protocol {
   readonly name: string
   /** Milliseconds of work a payment outlives, so that it can be settled afterwards; longer work is paid for first. */
   readonly longestWork: number
+  /**
+   * The payer that a text of an operator names, as `Verification` spells it; undefined when the text is not an address of
+   * this protocol.
+   */
+  payerKey(text: string): string | undefined
   /** Finds this protocol’s payment in a request: reads, never trusts. */
   detect(headers: IncomingHttpHeaders): Detection
   readonly tools: ToolBinding
@@ -152,7 +157,7 @@ export interface OfferTerms {
 export type Verification =
   | {
       readonly kind: 'verified'
-      /** EIP-55. */
+      /** Always spelt in one way: equal texts are one payer. */
       readonly payer: string
       /** Who signed for the payer. */
       readonly account: 'key' | 'contract'
@@ -164,6 +169,8 @@ export type Verification =
 /** One payment found in a request. */
 export interface Payment {
   readonly protocol: Protocol
+  /** How it is paid within the protocol. */
+  readonly scheme: string
   /** Ledger key: the signed fields. */
   readonly key: string
   readonly network: string
@@ -171,8 +178,10 @@ export interface Payment {
   readonly payee: string
   /** Digest of everything the payer has signed. */
   readonly authorizationHash: string
-  /** Atomic units. */
-  readonly amount: bigint
+  /** The most that may be charged, in atomic units. */
+  readonly authorizedAmount: bigint
+  /** What a call at this price is charged, in atomic units: at most the authorised amount. */
+  amountFor(price: Micros): bigint
   readonly token: string | undefined
   /** The client’s own name for the purchase, scoped to its payer. */
   readonly identifier: string | undefined
@@ -182,10 +191,13 @@ export interface Payment {
   check(offer: Offer, now: number): Refusal | undefined
   /** Whether the payer has signed it. */
   verify(): Promise<Verification>
-  /** Whether the chain would take it now, and it can be sent: before the work. Its amount is reserved until `release`. */
+  /**
+   * Whether the chain would take it now, and it can be sent: before the work. The authorised amount is reserved until
+   * `release`.
+   */
   simulate(): Promise<Refusal | undefined>
-  /** Moves the money. */
-  settle(journal: Journal): Promise<Settlement>
+  /** Moves an amount of at most what is authorised. */
+  settle(amount: bigint, journal: Journal): Promise<Settlement>
   /** The request with it is done, however it ended. */
   release(): void
 }

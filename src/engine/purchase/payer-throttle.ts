@@ -23,5 +23,5 @@ export async function isThrottled(ledger: Ledger, payer: string, now: number): P
 }
 
 function nameOf(payer: string): string {
-  return `failed:${payer.toLowerCase()}`
+  return `failed:${payer}`
 }

@@ -39,7 +39,7 @@ import { dedupeByIdentifier } from './idempotency.ts'
 import { redeliverAny, type NewPurchase } from './redelivery.ts'
 import { replay } from './replay.ts'
 import { start, withLease } from './settlement-flow.ts'
-import { chooseFlow, tooLate } from './flow.ts'
+import { chooseSettleOrder, tooLate } from './settle-order.ts'
 
 export interface PaidCallDeps extends ExecutionDeps {
   readonly purchases: PurchaseDeps
@@ -158,7 +158,7 @@ const DENIED: Refusal = {
 
 /** Checked after the signature, so that nobody learns whether the address of another is denied. */
 function isDenied({ denied }: PurchaseDeps, { payer }: Verified): boolean {
-  return denied.has(payer.toLowerCase())
+  return denied.has(payer)
 }
 
 /** Accepts a payment: runs the handler once, charges once, and answers every request with this payment. */
@@ -211,7 +211,7 @@ async function buy(purchase: VerifiedPurchase): Promise<PurchaseResult> {
   const [undelivered, purchased] = await Promise.all([listUndelivered(purchase), describe(purchase)])
   const earlier = undelivered.length === 0 ? NOTHING_LOST : await redeliverAny(purchase, undelivered)
   if (earlier.kind !== 'new') return earlier
-  const refusal = tooLate(deps, purchased.flow, verified)
+  const refusal = tooLate(deps, purchased.settle, verified)
   if (refusal !== undefined) return { kind: 'refused', refusal }
   const reservation = await reserve(deps, purchased)
   if (reservation.kind === 'claimed')
@@ -247,21 +247,26 @@ async function describe(purchase: VerifiedPurchase): Promise<Purchase> {
   const { payment, offer, revision, digest, identifier } = request
   const { payer, validBefore } = verified
   const operation = offer.endpoint.operation.id
+  const amount = payment.amountFor(offer.price)
+  if (amount > payment.authorizedAmount)
+    throw new Error(`scheme ${payment.scheme} would charge more than its payer has signed`)
   return {
     key: payment.key,
     protocol: payment.protocol.name,
+    scheme: payment.scheme,
     network: payment.network,
     asset: payment.asset,
     payer,
     payee: payment.payee,
     authorizationHash: payment.authorizationHash,
-    amount: payment.amount.toString(),
+    authorizedAmount: payment.authorizedAmount.toString(),
+    amount: amount.toString(),
     validBefore,
     operation,
     digest,
     revision,
     redeliveryToken: payment.token,
-    flow: await chooseFlow(purchase),
+    settle: await chooseSettleOrder(purchase),
     redeliver: deps.redeliver,
     buyerKey: buyerKeyOf(payer, operation, digest),
     identifier: identifier === undefined ? undefined : identifierName(payer, identifier),

@@ -10,7 +10,7 @@ export interface PurchaseDeps extends LeaseContext {
   readonly sleep: (ms: number) => Promise<void>
   /** Milliseconds in which a settled payment is answered again. */
   readonly redeliver: number
-  /** Denied payers, in lower case. */
+  /** Denied payers, as their protocols spell them. */
   readonly denied: ReadonlySet<string>
   /** Recent offers of an operation, possibly including the present one. */
   readonly recentOffers: (operation: Operation, args: Arguments) => Promise<readonly OfferTerms[]>

@@ -8,7 +8,7 @@ import type { LeasedPurchase, OpenStream, PurchaseDeps, Store } from './request.
 import type { PurchaseResult, Paid } from './result.ts'
 import { recordStream } from './stream.ts'
 import { isThrottled, noteFailure } from './payer-throttle.ts'
-import { tooLate, timeToWork } from './flow.ts'
+import { tooLate, timeToWork } from './settle-order.ts'
 
 /** States in which money may have moved: a fault then leaves the outcome unknown. */
 const MOVING: ReadonlySet<State> = new Set<State>(['settling', 'settled', 'unknown'])
@@ -61,13 +61,13 @@ export async function start(
   unsold: PaymentRecord | undefined,
 ): Promise<PurchaseResult> {
   const { deps, request, verified, lease } = purchase
-  const { flow } = lease.entry
-  const refusal = (await request.payment.simulate()) ?? tooLate(deps, flow, verified)
+  const { settle: order } = lease.entry
+  const refusal = (await request.payment.simulate()) ?? tooLate(deps, order, verified)
   if (refusal !== undefined) {
     await lease.delete()
     return { kind: 'refused', refusal }
   }
-  if (flow === 'authorization') {
+  if (order === 'after') {
     if (unsold !== undefined) await adopt(deps, lease, unsold)
     return resume(purchase)
   }
@@ -122,7 +122,7 @@ export async function resume(purchase: LeasedPurchase): Promise<PurchaseResult> 
     // A lost transaction has moved nothing: below, it is created again.
     if (settlement.kind !== 'failed') return conclude(purchase, settlement)
   }
-  if (entry.flow === 'authorization' && (await lease.readAnswer()) === undefined) {
+  if (entry.settle === 'after' && (await lease.readAnswer()) === undefined) {
     if (hasLeft(purchase)) return abandon(purchase)
     const done = await run(purchase, timeToWork(deps, verified))
     if (done.kind === 'fault') {
@@ -148,7 +148,7 @@ async function settle(purchase: LeasedPurchase): Promise<PurchaseResult> {
   let recording = false
   try {
     if (hasLeft(purchase)) throw new Disconnected()
-    const settlement = await request.payment.settle({
+    const settlement = await request.payment.settle(BigInt(lease.entry.amount), {
       record: async (dispatch, joint) => {
         // A signer may record a payment again: the existing record continues.
         if (!recording && hasLeft(purchase)) throw new Disconnected()

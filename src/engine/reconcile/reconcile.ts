@@ -6,9 +6,9 @@ import type { PaymentRecord } from '../ledger/payment-record.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { isRefundDue } from '../ledger/payment-lifecycle.ts'
 import { findNetwork, NETWORKS } from '../base/networks.ts'
-import { MppSource, onchainNames } from '../mpp/reconcile-source.ts'
+import { MppSource, onchainNames } from '../mpp/memo-source.ts'
 import { showsRefund } from '../refunds/refund-proof.ts'
-import { X402Source } from '../x402/exact-evm/reconcile-source.ts'
+import { X402Source } from '../x402/exact-evm/authorization-source.ts'
 import {
   compareEntry,
   comparePayment,

@@ -4,7 +4,7 @@ import type { Log, LogFilter } from '../chains/evm/event-log.ts'
 import { addressTopic, topicAddress } from '../chains/evm/transfer-log.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import { findNetwork, type Network } from '../base/networks.ts'
-import { TRANSFER_WITH_MEMO } from '../mpp/reconcile-source.ts'
+import { TRANSFER_WITH_MEMO } from '../mpp/memo-source.ts'
 import { AUTHORIZATION_USED, containsTransfer } from '../x402/exact-evm/authorization-log.ts'
 
 /** What is sent back for a payment, and the name under which the chain shows it. */

@@ -20,7 +20,7 @@ import {
   type Protocol,
   type Settlement,
 } from '../payment/protocol.ts'
-import { createChallenge, MCP_EXTENSION } from './challenge.ts'
+import { createChallenge, MCP_EXTENSION } from './x402-challenge.ts'
 import {
   decodePayload,
   IDENTIFIER,
@@ -31,6 +31,7 @@ import {
   type Listing,
   type PaymentPayload,
 } from './payload.ts'
+import { evmPayerKey } from '../chains/evm/payer-key.ts'
 import { recoverSigner, splitSignature } from '../chains/evm/signature.ts'
 import { authorizationDigest } from './exact-evm/eip712.ts'
 import { requirementsOf, type AcceptedNetwork, type Requirements } from './requirements.ts'
@@ -84,6 +85,7 @@ export function createX402({ service, baseUrl, offered, reachable, random }: X40
     name: 'x402',
     // An authorization contains its own validity.
     longestWork: Infinity,
+    payerKey: evmPayerKey,
     detect: (headers) => detect(headers, take),
     tools: {
       capabilities: { extensions: { [MCP_EXTENSION]: {} } },
@@ -205,12 +207,15 @@ function exactPayment(
   }
   return {
     protocol,
+    scheme: 'exact',
     key: paymentKey(network, authorization),
     network: network.id,
     asset: network.token.address,
     payee: authorization.to,
     authorizationHash: Buffer.from(digest).toString('base64url'),
-    amount: BigInt(authorization.value),
+    authorizedAmount: BigInt(authorization.value),
+    // The token moves what was signed, neither more nor less.
+    amountFor: () => BigInt(authorization.value),
     token: tokenOf(payload),
     identifier: payload.extensions?.[IDENTIFIER]?.info?.id,
     copies: 'wait',
@@ -245,7 +250,7 @@ function exactPayment(
       return settler.simulate(request)
     },
     release: () => settler?.release(request),
-    settle: async (journal) => (await accepted.settler()).settle(request, journal),
+    settle: async (_amount, journal) => (await accepted.settler()).settle(request, journal),
   }
 }
 
@@ -281,14 +286,14 @@ const FAR = 64_060_588_800n
 
 /** The signed fields that make an authorization unique on chain: (token, from, nonce). */
 export function paymentKey(network: Network, { from, nonce }: Pick<Authorization, 'from' | 'nonce'>): string {
-  return ['x402', network.id, network.token.address, from, nonce].join(':').toLowerCase()
+  return ['x402', 'exact', network.id, network.token.address, from, nonce.toLowerCase()].join(':')
 }
 
 /** Parses a ledger key, for payments without their header. */
 export function readPaymentKey(
   key: string,
 ): { readonly from: Address; readonly nonce: `0x${string}` } | undefined {
-  const match = /:(0x[0-9a-f]{40}):(0x[0-9a-f]{64})$/.exec(key)
+  const match = /^x402:exact:.*:(0x[0-9a-fA-F]{40}):(0x[0-9a-f]{64})$/.exec(key)
   if (match === null) return undefined
   const [, from = '', nonce = ''] = match
   return { from: toChecksum(from), nonce: `0x${nonce.slice(2)}` }

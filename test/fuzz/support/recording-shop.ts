@@ -137,12 +137,14 @@ function freeProtocol(settle: (amount: bigint) => void): Protocol {
   }
   const paymentOf = (name: string, amount: bigint): Payment => ({
     protocol,
+    scheme: 'test',
     key: `test:${name}`,
     network: 'test:1',
     asset: 'coin',
     authorizationHash: name,
     payee: 'shop',
-    amount,
+    authorizedAmount: amount,
+    amountFor: () => amount,
     token: undefined,
     identifier: undefined,
     copies: 'wait',
@@ -159,16 +161,17 @@ function freeProtocol(settle: (amount: bigint) => void): Protocol {
     }),
     simulate: async () => undefined,
     release: () => undefined,
-    settle: async (journal) => {
+    settle: async (charged, journal) => {
       await journal.record({ kind: 'own', hash: '0x01', raw: '0x02', signer: '0x03', nonce: 4 })
-      settle(amount)
-      const receipt = { transaction: '0x01', network: 'test:1', payer: name, amount: amount.toString() }
+      settle(charged)
+      const receipt = { transaction: '0x01', network: 'test:1', payer: name, amount: charged.toString() }
       return { kind: 'settled', receipt }
     },
   })
   const protocol: Protocol = {
     name: 'test',
     longestWork: 300_000,
+    payerKey: (text) => text,
     detect: (headers) => detect(headers[PAYMENT]),
     challenge: (_, amount = toMicros(0n)) => ({
       prepare: () => () => ({ headers: { [OFFER]: amount.toString() }, members: `"test":"${amount}"` }),

@@ -47,13 +47,13 @@ async function book(
 
 async function fill({ open }: Place): Promise<{ readonly finished: string[]; readonly kept: string[] }> {
   const ledger = await open()
-  const upfront = purchaseOf({ flow: 'upfront' })
+  const upfront = purchaseOf({ settle: 'upfront' })
   const settle: Processing = (claim) => claim.settle(receiptOf(upfront))
   const finished = await Promise.all(Array.from({ length: 250 }, (_, n) => book(ledger, OLD + n, {})))
   const kept = [
     await book(ledger, OLD, { redeliver: 72 * HOUR }),
     await book(ledger, OLD, { validBefore: NOW + HOUR }),
-    await book(ledger, OLD, { flow: 'upfront' }, settle),
+    await book(ledger, OLD, { settle: 'upfront' }, settle),
     await book(ledger, OLD, {}, loseOutcome('unknown')),
     await book(ledger, OLD, {}, loseOutcome('settling')),
     await book(ledger, NOW - 2 * HOUR, {}),

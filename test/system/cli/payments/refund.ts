@@ -40,7 +40,7 @@ function refund({ dataDir }: LedgerFixture, words: readonly string[], variables 
 /** Charged first, for work that fails whenever it is run. */
 async function bookDue(fixture: LedgerFixture): Promise<{ readonly id: string; readonly payer: Hex }> {
   const payer = addressOf(randomKey())
-  const purchase = purchaseOf({ flow: 'upfront', payer })
+  const purchase = purchaseOf({ settle: 'upfront', payer })
   const fail = async (lease: PaymentLease): Promise<void> => {
     await lease.settle(receiptOf(purchase))
     await lease.refund({ kind: 'due', reason: 'not_found' })
@@ -51,7 +51,7 @@ async function bookDue(fixture: LedgerFixture): Promise<{ readonly id: string; r
 
 /** Booked as refunded in a transaction that is on no chain. */
 async function bookUnfit(fixture: LedgerFixture): Promise<{ readonly payment: string }> {
-  const purchase = purchaseOf({ flow: 'upfront' })
+  const purchase = purchaseOf({ settle: 'upfront' })
   const { id } = await fixture.record(purchase, Date.now() - HOUR, async (lease) => {
     await lease.settle(receiptOf(purchase))
     await lease.refund({ kind: 'sent', hash: randomHash() })
@@ -102,7 +102,7 @@ t.test('refunds one payment by its id, also one that was delivered', async (t: T
 t.test('shows what is owed and what was sent to the buyer, in the books and in the metrics', async (t) => {
   const fixture = openLedgerFixture(t)
   const [first, second] = [await bookDue(fixture), await bookDue(fixture)]
-  const past = purchaseOf({ flow: 'upfront', redeliver: HOUR / 2 })
+  const past = purchaseOf({ settle: 'upfront', redeliver: HOUR / 2 })
   const { id: late } = await fixture.record(past, Date.now() - HOUR, (lease) => lease.settle(receiptOf(past)))
   const { payment } = await bookUnfit(fixture)
   t.equal((await refund(fixture, [first.id])).code, 0)

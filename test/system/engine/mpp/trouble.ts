@@ -84,7 +84,7 @@ async function drain(key: Hex, token: Hex): Promise<void> {
 }
 
 async function settle(payment: Payment, record: (dispatch: SettlementAttempt) => void = () => {}) {
-  return payment.settle({
+  return payment.settle(payment.authorizedAmount, {
     record: async (dispatch) => {
       record(dispatch)
     },
@@ -99,18 +99,20 @@ async function left({ payment }: Signed, dispatch: SettlementAttempt | undefined
   const purchase = {
     key: payment.key,
     protocol: 'mpp',
+    scheme: payment.scheme,
     network: payment.network,
     asset: payment.asset,
     payer,
     payee: payment.payee,
     authorizationHash: payment.authorizationHash,
-    amount: payment.amount.toString(),
+    authorizedAmount: payment.authorizedAmount.toString(),
+    amount: payment.authorizedAmount.toString(),
     validBefore,
     operation: 'ping',
     digest: 'the-arguments',
     revision: 'r1',
     redeliveryToken: undefined,
-    flow: 'authorization',
+    settle: 'after',
     redeliver: 86_400_000,
     buyerKey: 'buyer',
     identifier: undefined,

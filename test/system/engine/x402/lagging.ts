@@ -1,6 +1,6 @@
 import t from 'tap'
 import { findTransfer } from '../../../../src/engine/x402/exact-evm/onchain-status.ts'
-import { resume } from '../../../../src/engine/x402/exact-evm/settlement.ts'
+import { resume } from '../../../../src/engine/x402/exact-evm/own-settler.ts'
 import { startBase } from '../../../support/base-chain.ts'
 import { askNode, openRpcProxy, type StandIn } from '../../../support/rpc-proxy.ts'
 import {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { createLocalSettler, resume } from '../../../../src/engine/x402/exact-evm/settlement.ts'
+import { createLocalSettler, resume } from '../../../../src/engine/x402/exact-evm/own-settler.ts'
 import {
   settlementRequestOf,
   type SettlementRequest,

@@ -67,7 +67,7 @@ t.test(
   'exports a charge whose answer is still owed as revenue, and names one in doubt outside of the rows',
   async (t) => {
     const fixture = openLedgerFixture(t)
-    const owed = purchaseOf({ flow: 'upfront' })
+    const owed = purchaseOf({ settle: 'upfront' })
     const { id } = await fixture.record(owed, Date.now() - HOUR, (claim) => claim.settle(receiptOf(owed)))
     await fixture.record(purchaseOf(), Date.now() - HOUR, loseOutcome('unknown'))
     await fixture.record(purchaseOf(), Date.now() - HOUR, loseOutcome('settling'))

@@ -125,7 +125,7 @@ function stories(): readonly (readonly [string, Partial<Purchase>, number, Proce
     ],
     [
       'an answer that is owed',
-      { flow: 'upfront' },
+      { settle: 'upfront' },
       ago,
       (claim) => claim.settle(receiptOf(purchaseOf())),
       /the buyer is owed an answer/,
@@ -133,7 +133,7 @@ function stories(): readonly (readonly [string, Partial<Purchase>, number, Proce
     ],
     [
       'work that is paid for and under way',
-      { flow: 'upfront' },
+      { settle: 'upfront' },
       Date.now() + MINUTE,
       (claim) => claim.settle(receiptOf(purchaseOf())),
       /^Charged; the work is being done right now\.$/,
@@ -149,7 +149,7 @@ function stories(): readonly (readonly [string, Partial<Purchase>, number, Proce
     ],
     [
       'an answer that was never given',
-      { flow: 'upfront', redeliver: MINUTE },
+      { settle: 'upfront', redeliver: MINUTE },
       ago,
       (claim) => claim.settle(receiptOf(purchaseOf())),
       /never succeeded: the buyer is owed the money/,
@@ -157,7 +157,7 @@ function stories(): readonly (readonly [string, Partial<Purchase>, number, Proce
     ],
     [
       'an answer of paid work that waits',
-      { flow: 'upfront' },
+      { settle: 'upfront' },
       ago,
       async (claim) => {
         await claim.settle(receiptOf(purchaseOf()))
@@ -190,7 +190,7 @@ function stories(): readonly (readonly [string, Partial<Purchase>, number, Proce
     ],
     [
       'paid work that fails for good',
-      { flow: 'upfront' },
+      { settle: 'upfront' },
       ago,
       async (claim) => {
         await claim.settle(receiptOf(purchaseOf()))
@@ -201,7 +201,7 @@ function stories(): readonly (readonly [string, Partial<Purchase>, number, Proce
     ],
     [
       'a refund',
-      { flow: 'upfront' },
+      { settle: 'upfront' },
       ago,
       async (claim) => {
         await claim.settle(receiptOf(purchaseOf()))

@@ -10,7 +10,7 @@ import {
   prepareOpaque,
   realmOf,
   requestOf,
-} from '../../../../src/engine/mpp/challenge.ts'
+} from '../../../../src/engine/mpp/mpp-challenge.ts'
 import { findCredential } from '../../../../src/engine/mpp/credential.ts'
 import { createTokens, type IssuedChallenge } from '../../../../src/engine/payment/protocol.ts'
 import type { Route } from '../../../../src/engine/catalog/catalog.ts'

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Chain } from '../../../../src/engine/chains/evm/chain.ts'
 import type { Settlement } from '../../../../src/engine/payment/protocol.ts'
-import { resume, send } from '../../../../src/engine/mpp/settlement.ts'
+import { resume, send } from '../../../../src/engine/mpp/payer-transfer.ts'
 
 const TOKEN = '0x20c0000000000000000000000000000000000000'
 const PAYER = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'

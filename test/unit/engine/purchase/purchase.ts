@@ -388,7 +388,7 @@ t.test('drops work whose client has left, and charges such a payer first', async
   t.equal(shop.bank.charges, 0)
   t.match(await shop.buy({ payment: shop.payment({ key: 'test:three' }) }), {
     kind: 'answered',
-    entry: { flow: 'upfront' },
+    entry: { settle: 'upfront' },
   })
 })
 
@@ -406,7 +406,7 @@ t.test('settles a recorded payment whose client leaves before it is recorded onc
   const shop = await openShop(t)
   const leaving = new AbortController()
   const payment = shop.payment({
-    settle: async (journal) => {
+    settle: async (_amount, journal) => {
       await journal.record(TRANSACTION)
       leaving.abort()
       await journal.record({ ...TRANSACTION, hash: '0x05', nonce: 5 })
@@ -684,7 +684,7 @@ t.test('refuses an authorization of another amount under the same nonce', async 
   shop.bank.settlements = [AWAY, SETTLED]
   t.match(await shop.buy(), { kind: 'refused' })
   t.equal((await shop.stored())?.state, 'fulfilled')
-  const payment = shop.payment({ authorizationHash: 'another authorization', amount: 0n })
+  const payment = shop.payment({ authorizationHash: 'another authorization', authorizedAmount: 0n })
   t.match(await shop.buy({ payment }), { kind: 'replayRejected' })
   t.equal(shop.bank.charges, 0)
   t.match(await shop.buy(), { kind: 'answered' }, 'the real one is charged and answered')

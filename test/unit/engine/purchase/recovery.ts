@@ -29,7 +29,7 @@ async function sweep(shop: Shop, store?: Store): Promise<void> {
 }
 
 /** Settled before the work: no answer yet. */
-const OWED: object = { flow: 'upfront', answer: undefined }
+const OWED: object = { settle: 'upfront', answer: undefined }
 
 const END = NOW + 60_000 + 30_000
 

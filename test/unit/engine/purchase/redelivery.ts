@@ -60,8 +60,8 @@ t.test('answers and charges two purchases of the same thing on two open connecti
   const { payment } = { payment: settling.payment() }
   const slow = {
     ...payment,
-    settle: async (journal: Parameters<typeof payment.settle>[0]) => {
-      const settlement = await payment.settle(journal)
+    settle: async (...asked: Parameters<typeof payment.settle>) => {
+      const settlement = await payment.settle(...asked)
       const second = await settling.buy({ payment: sign(settling, 'two') })
       t.match(second, { kind: 'answered', entry: { key: 'test:two' } }, 'while the first settles, at once')
       return settlement
@@ -173,8 +173,8 @@ t.test('charges a client that leaves during settlement and signs again once', as
   let second: Promise<PurchaseResult> | undefined
   const leaving = {
     ...payment,
-    settle: async (journal: Parameters<typeof payment.settle>[0]) => {
-      const settlement = await payment.settle(journal)
+    settle: async (...asked: Parameters<typeof payment.settle>) => {
+      const settlement = await payment.settle(...asked)
       gone.abort()
       await delay(10)
       second = shop.buy({ payment: sign(shop, 'two') })

@@ -33,7 +33,7 @@ t.test('starts the work of an upfront route after settlement', async (t) => {
   t.equal(charged, 1, 'before the work')
   t.strictSame(shop.history, ['reserved', 'settling', 'settled', 'fulfilled'])
   if (outcome.kind === 'answered') await markReceived(shop.deps, outcome.entry)
-  t.match(await shop.stored(), { state: 'sent', flow: 'upfront' })
+  t.match(await shop.stored(), { state: 'sent', settle: 'upfront' })
 })
 
 t.test('runs failed paid work again at no charge', async (t) => {
@@ -168,7 +168,7 @@ t.test('settles first, for an hour, for a payer whose settlements failed twice i
   t.match(await shop.buy(), { kind: 'refused', refusal: { code: 'settlement_failed' } })
   t.equal(shop.runs(), runs, 'no more work for nothing')
   shop.bank.settlements = [SETTLED]
-  t.match(await shop.buy(), { kind: 'answered', entry: { flow: 'upfront' } })
+  t.match(await shop.buy(), { kind: 'answered', entry: { settle: 'upfront' } })
   shop.clock.now += 3_600_000
   t.notOk(await throttled(), 'an hour later it is forgiven')
 })
@@ -185,7 +185,7 @@ t.test('finishes what a dead process has left of an upfront payment', async (t) 
     const { answer, ...more } = { answer: STORED, ...changes }
     const operation = DEEP.operation.id
     await leave(shop, state, {
-      flow: 'upfront',
+      settle: 'upfront',
       operation,
       ...more,
       ...(answer === undefined ? NOTHING : {}),

@@ -4,7 +4,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../../../src/engine
 import { examplePath } from '../../../../src/engine/catalog/catalog.ts'
 import { curlOf } from '../../../../src/engine/documents/example.ts'
 import { NETWORKS } from '../../../../src/engine/base/networks.ts'
-import { createChallenge } from '../../../../src/engine/x402/challenge.ts'
+import { createChallenge } from '../../../../src/engine/x402/x402-challenge.ts'
 import { bazaarExtension, COMPLETE, detailsOf } from '../../../../src/engine/x402/bazaar.ts'
 import { compileRoutes, fixedPriceOf } from '../../../support/catalogs.ts'
 import { paidRoutes, shippedCatalog } from '../../../support/shipped-catalog.ts'

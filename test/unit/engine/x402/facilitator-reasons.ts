@@ -6,7 +6,7 @@ import { ERRORS } from '../../../../src/engine/base/errors.ts'
 import {
   settleRefusal,
   verifyRefusal,
-} from '../../../../src/engine/x402/facilitators/facilitator-settlement.ts'
+} from '../../../../src/engine/x402/exact-evm/facilitator-settler.ts'
 
 /** Error names in the program of the SDK’s facilitator, as it is installed. */
 function sdkReasons(): string[] {

@@ -1,27 +1,27 @@
-import { isAddress, toChecksum } from '../base/address.ts'
-import type { Payments } from '../catalog/catalog.ts'
-import { Chain } from '../chains/evm/chain.ts'
-import { CANNOT_LOOK, lookAtBlocks } from '../chains/evm/finality.ts'
-import { type RpcTransport } from '../base/runtime.ts'
-import { onceResolved } from '../base/once.ts'
-import type { Ledger } from '../ledger/ledger.ts'
-import { findNetwork, NETWORKS, type Limits, type Network } from '../base/networks.ts'
-import type { SettingNames } from '../payment/protocol.ts'
+import { isAddress, toChecksum } from '../../base/address.ts'
+import type { Payments } from '../../catalog/catalog.ts'
+import { Chain } from '../../chains/evm/chain.ts'
+import { CANNOT_LOOK, lookAtBlocks } from '../../chains/evm/finality.ts'
+import { type RpcTransport } from '../../base/runtime.ts'
+import { onceResolved } from '../../base/once.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
+import { findNetwork, NETWORKS, type Limits, type Network } from '../../base/networks.ts'
+import type { SettingNames } from '../../payment/protocol.ts'
 import {
   createFacilitator,
   surveyFacilitators,
   type Facilitator,
   type FacilitatorAccess,
-} from './facilitators/facilitator-client.ts'
-import { createFacilitatorSettler } from './facilitators/facilitator-settlement.ts'
-import { ListingReports, type ListingReport } from './facilitators/listing-reports.ts'
+} from '../facilitators/facilitator-client.ts'
+import { createFacilitatorSettler } from './facilitator-settler.ts'
+import { ListingReports, type ListingReport } from '../facilitators/listing-reports.ts'
 import { checkNetwork, warningsOf } from './network-check.ts'
-import { addressOfKey } from '../chains/evm/signature.ts'
-import type { AcceptedNetwork } from './requirements.ts'
-import { createLocalSettler } from './exact-evm/settlement.ts'
-import { openContext, type SettlementContext } from './exact-evm/settlement-context.ts'
-import { type Settler } from './exact-evm/settler.ts'
-import type { SettleableNetwork } from './x402.ts'
+import { addressOfKey } from '../../chains/evm/signature.ts'
+import type { AcceptedNetwork } from '../requirements.ts'
+import { createLocalSettler } from './own-settler.ts'
+import { openContext, type SettlementContext } from './settlement-context.ts'
+import { type Settler } from './settler.ts'
+import type { SettleableNetwork } from '../x402.ts'
 
 export interface NetworkSettings {
   readonly payTo: string

@@ -1,11 +1,11 @@
-import type { Address } from '../base/address.ts'
-import { checkGas, gasWarning, type GasCheck } from '../chains/evm/gas-balance.ts'
-import { Chain } from '../chains/evm/chain.ts'
-import { type RpcTransport } from '../base/runtime.ts'
-import type { Network } from '../base/networks.ts'
-import { decodeText } from '../chains/evm/abi.ts'
-import { domainSeparator } from './exact-evm/eip712.ts'
-import { isRevert, type RpcAnswer } from '../chains/evm/json-rpc.ts'
+import type { Address } from '../../base/address.ts'
+import { checkGas, gasWarning, type GasCheck } from '../../chains/evm/gas-balance.ts'
+import { Chain } from '../../chains/evm/chain.ts'
+import { type RpcTransport } from '../../base/runtime.ts'
+import type { Network } from '../../base/networks.ts'
+import { decodeText } from '../../chains/evm/abi.ts'
+import { domainSeparator } from './eip712.ts'
+import { isRevert, type RpcAnswer } from '../../chains/evm/json-rpc.ts'
 
 /** A network as its own node describes it. */
 export interface NetworkCheck {

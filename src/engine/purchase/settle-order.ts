@@ -1,5 +1,5 @@
 import type { Refusal } from '../base/errors.ts'
-import type { Flow } from '../ledger/payment-record.ts'
+import type { SettleOrder } from '../ledger/payment-record.ts'
 import { isStreaming } from './execution.ts'
 import { isThrottled } from './payer-throttle.ts'
 import type { VerifiedPurchase, PurchaseDeps, Verified } from './request.ts'
@@ -14,12 +14,12 @@ const SHORTEST_WORK_MS = 3_000
  * Settles before the work if the catalog says so, the work would outlast the payment, the answer is a stream, or the
  * payer's settlements have failed.
  */
-export async function chooseFlow({ deps, request, verified }: VerifiedPurchase): Promise<Flow> {
+export async function chooseSettleOrder({ deps, request, verified }: VerifiedPurchase): Promise<SettleOrder> {
   const { endpoint } = request.offer
   const { settle, timeout } = endpoint.operation
   if (settle === 'upfront' || timeout > request.payment.protocol.longestWork || isStreaming(endpoint))
     return 'upfront'
-  return (await isThrottled(deps.ledger, verified.payer, deps.now())) ? 'upfront' : 'authorization'
+  return (await isThrottled(deps.ledger, verified.payer, deps.now())) ? 'upfront' : 'after'
 }
 
 /** Milliseconds of work after which the payment can still be settled. */
@@ -28,8 +28,8 @@ export function timeToWork({ now }: Pick<PurchaseDeps, 'now'>, { validBefore }: 
 }
 
 /** Whether the payment expires before it could be worked for and settled. */
-export function tooLate(deps: PurchaseDeps, flow: Flow, verified: Verified): Refusal | undefined {
-  if (timeToWork(deps, verified) >= (flow === 'upfront' ? 0 : SHORTEST_WORK_MS)) return undefined
+export function tooLate(deps: PurchaseDeps, order: SettleOrder, verified: Verified): Refusal | undefined {
+  if (timeToWork(deps, verified) >= (order === 'upfront' ? 0 : SHORTEST_WORK_MS)) return undefined
   return {
     code: 'deadline_too_short',
     detail: 'the payment expires before the work could be done and settled',
