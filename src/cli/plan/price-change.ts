@@ -1,4 +1,4 @@
-import { computePrice, type Price, type PriceRule, usageOf } from '../../engine/catalog/price.ts'
+import { computePrice, type Price, type PriceRule, usageOf } from '../../engine/catalog/price/rule.ts'
 import { formatPrice, type Micros } from '../../engine/base/money.ts'
 
 /** A call whose price rises: what it differs in from the cheapest one, if anything, with both prices. */

@@ -14,7 +14,7 @@ import type {
   Tool,
   Upstream,
 } from './catalog.ts'
-import { bindAlike, compilePrice, priceInputs } from './compile-price.ts'
+import { bindAlike, compilePrice, priceInputs } from './price/compile.ts'
 import type { DeclaredRoute, DeclaredTool } from './schema.ts'
 import type { SourceDocument } from './yaml-document.ts'
 import { type DeclaredPlace, handlerOf, operationId, samplePath } from './check-context.ts'

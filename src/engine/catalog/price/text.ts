@@ -1,5 +1,5 @@
-import type { JsonObject } from '../base/json.ts'
-import { formatPrice } from '../base/money.ts'
+import type { JsonObject } from '../../base/json.ts'
+import { formatPrice } from '../../base/money.ts'
 import {
   computePrice,
   type ComputedPrice,
@@ -8,7 +8,7 @@ import {
   type Quote,
   type Rate,
   usageOf,
-} from './price.ts'
+} from './rule.ts'
 
 /** A price as documents show it, with six decimals of USD; the range of a computed price. */
 export function spellPrice(price: Price): string {

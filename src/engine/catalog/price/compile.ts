@@ -1,9 +1,9 @@
-import type { Argument } from '../handler.ts'
-import { parsePrice, toMicros, type Micros } from '../base/money.ts'
-import type { Binding, Body, Parameter } from './catalog.ts'
-import { bodyExample } from './body.ts'
-import { isOnly, limitsOf, type Member, membersOf } from './body-members.ts'
-import { toArgument } from './validator.ts'
+import type { Argument } from '../../handler.ts'
+import { parsePrice, toMicros, type Micros } from '../../base/money.ts'
+import type { Binding, Body, Parameter } from '../catalog.ts'
+import { bodyExample } from '../body.ts'
+import { isOnly, limitsOf, type Member, membersOf } from '../body-members.ts'
+import { toArgument } from '../validator.ts'
 import {
   computePrice,
   type Choice,
@@ -16,9 +16,9 @@ import {
   toFine,
   tryRule,
   usageOf,
-} from './price.ts'
-import type { DeclaredPriceRule, DeclaredRate } from './schema.ts'
-import type { Path, SourceDocument } from './yaml-document.ts'
+} from './rule.ts'
+import type { DeclaredPriceRule, DeclaredRate } from '../schema.ts'
+import type { Path, SourceDocument } from '../yaml-document.ts'
 
 /** What the price of a route or a tool can depend on. */
 export interface PriceInputs {

@@ -1,6 +1,6 @@
-import type { Argument, Arguments } from '../handler.ts'
-import { canonicalJson, isJsonObject, type Json } from '../base/json.ts'
-import { formatDecimal, parseDecimal, parsePrice, toMicros, type Micros } from '../base/money.ts'
+import type { Argument, Arguments } from '../../handler.ts'
+import { canonicalJson, isJsonObject, type Json } from '../../base/json.ts'
+import { formatDecimal, parseDecimal, parsePrice, toMicros, type Micros } from '../../base/money.ts'
 
 /** The price of a call: fixed, or computed from its arguments. */
 export type Price = Micros | ComputedPrice

@@ -1,7 +1,7 @@
-import { type CheckContext, entriesOf, routesOf } from './check-context.ts'
-import { nameOf } from './compile-route.ts'
-import { error, type Issue, warning } from './issue.ts'
-import { isDate } from './schema-compiler.ts'
+import { type CheckContext, entriesOf, routesOf } from '../check-context.ts'
+import { nameOf } from '../compile-route.ts'
+import { error, type Issue, warning } from '../issue.ts'
+import { isDate } from '../schema-compiler.ts'
 
 /** Checks the texts by which others verify or index a service, which have an exact form. */
 export function* checkDiscovery(context: CheckContext): Generator<Issue> {

@@ -1,6 +1,6 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import { isJsonObject, type JsonObject } from '../base/json.ts'
-import { once } from '../base/once.ts'
+import { isJsonObject, type JsonObject } from '../../base/json.ts'
+import { once } from '../../base/once.ts'
 import {
   type CheckContext,
   type DeclaredEntry,
@@ -8,10 +8,10 @@ import {
   handlerOf,
   readText,
   routesOf,
-} from './check-context.ts'
-import { didYouMean, error, type Issue, type Position, warning } from './issue.ts'
-import { UNOPTIMIZED } from './schema-compiler.ts'
-import type { Path } from './yaml-document.ts'
+} from '../check-context.ts'
+import { didYouMean, error, type Issue, type Position, warning } from '../issue.ts'
+import { UNOPTIMIZED } from '../schema-compiler.ts'
+import type { Path } from '../yaml-document.ts'
 
 /** Checks that every name that refers to another part of the catalog or to a file has a target. */
 export function* checkReferences(context: CheckContext): Generator<Issue> {

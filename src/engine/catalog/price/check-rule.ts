@@ -1,10 +1,10 @@
-import { isJsonObject, type Json, parseJson } from '../base/json.ts'
-import { once } from '../base/once.ts'
-import { formatShort, LARGEST_PRICE, parsePrice } from '../base/money.ts'
-import { bind, compileSet, ownDeclaration, ownersOf } from './arguments.ts'
-import { compileBody, UNPAID_BYTES } from './body.ts'
-import type { Parameter } from './catalog.ts'
-import { type CheckContext, handlerOf, readText, routesOf } from './check-context.ts'
+import { isJsonObject, type Json, parseJson } from '../../base/json.ts'
+import { once } from '../../base/once.ts'
+import { formatShort, LARGEST_PRICE, parsePrice } from '../../base/money.ts'
+import { bind, compileSet, ownDeclaration, ownersOf } from '../arguments.ts'
+import { compileBody, UNPAID_BYTES } from '../body.ts'
+import type { Parameter } from '../catalog.ts'
+import { type CheckContext, handlerOf, readText, routesOf } from '../check-context.ts'
 import { faultMessage, unusual } from './check-prices.ts'
 import {
   bindAlike,
@@ -16,12 +16,12 @@ import {
   quoteExample,
   ratesOf,
   valuesOf,
-} from './compile-price.ts'
-import { isOfSeveralTypes } from './body-members.ts'
-import { didYouMean, error, type Issue, type Position } from './issue.ts'
-import { isRuleDecimal, MEASURES, toFine } from './price.ts'
-import type { DeclaredPriceRule } from './schema.ts'
-import type { Path, SourceDocument } from './yaml-document.ts'
+} from './compile.ts'
+import { isOfSeveralTypes } from '../body-members.ts'
+import { didYouMean, error, type Issue, type Position } from '../issue.ts'
+import { isRuleDecimal, MEASURES, toFine } from './rule.ts'
+import type { DeclaredPriceRule } from '../schema.ts'
+import type { Path, SourceDocument } from '../yaml-document.ts'
 
 /** Checks that a rule is complete, refers to what exists, and gives every call a price between two limits. */
 export function* checkPriceRules(context: CheckContext): Generator<Issue> {
