@@ -1,7 +1,7 @@
 import type { Argument } from '../handler.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import type { Limits } from '../base/networks.ts'
-import type { Price } from './price/rule.ts'
+import type { Price } from './price/price.ts'
 
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 export type Method = (typeof METHODS)[number]

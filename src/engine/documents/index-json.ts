@@ -1,5 +1,5 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
-import type { Price } from '../catalog/price/rule.ts'
+import type { Price } from '../catalog/price/price.ts'
 import { priceMembers } from '../catalog/price/text.ts'
 import { compact, type JsonObject } from '../base/json.ts'
 import { byCategory, countKinds, listedRoutes, type ListedTool, listedTools } from './listing.ts'

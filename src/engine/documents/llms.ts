@@ -1,5 +1,5 @@
 import { type Catalog, type Operation, type Parameter, type Route, routeKey } from '../catalog/catalog.ts'
-import type { Price } from '../catalog/price/rule.ts'
+import type { Price } from '../catalog/price/price.ts'
 import { ruleNote, spellPrice } from '../catalog/price/text.ts'
 import { chaptersOf, listedRoutes, type ListedTool, previewsOf } from './listing.ts'
 import { defineDocument, type Facts, operationPath, placedDocuments } from './registry.ts'

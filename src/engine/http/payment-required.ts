@@ -1,6 +1,6 @@
 import { UNPAID_BYTES } from '../catalog/body.ts'
 import { examplePath, type Operation, type Route } from '../catalog/catalog.ts'
-import { type Quote, quoteLowest } from '../catalog/price/rule.ts'
+import { type Quote, quoteLowest } from '../catalog/price/price.ts'
 import { quoteMembers } from '../catalog/price/text.ts'
 import type { ValidationError } from '../catalog/validation-error.ts'
 import type { IgnoredParameter, RawParameters, Validated, Validator } from '../catalog/validator.ts'

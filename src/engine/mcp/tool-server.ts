@@ -2,7 +2,7 @@ import type { Binding, Catalog, Operation, Tool, ToolEndpoint } from '../catalog
 import { isJsonMedia } from '../catalog/body.ts'
 import { inputSchema } from '../catalog/input-schema.ts'
 import { toArgument, compileArguments, type Validated } from '../catalog/validator.ts'
-import { highestOf } from '../catalog/price/rule.ts'
+import { highestOf } from '../catalog/price/price.ts'
 import type { Facts } from '../documents/registry.ts'
 import { desktopPayment, identifyServer, type ServerIdentity } from '../documents/servers.ts'
 import { sentence, useWhen } from '../documents/wording.ts'

@@ -10,7 +10,7 @@ import {
   bindAlike,
   boundsOf,
   compilePrice,
-  measureOf,
+  countedBy,
   type PriceInputs,
   priceInputs,
   quoteExample,
@@ -19,7 +19,8 @@ import {
 } from './compile.ts'
 import { isOfSeveralTypes } from '../body-members.ts'
 import { didYouMean, error, type Issue, type Position } from '../issue.ts'
-import { isRuleDecimal, MEASURES, toFine } from './rule.ts'
+import { MEASURE_NAMES } from './measures.ts'
+import { isRuleDecimal, toFine } from './rule.ts'
 import type { DeclaredPriceRule } from '../schema.ts'
 import type { Path, SourceDocument } from '../yaml-document.ts'
 
@@ -137,9 +138,9 @@ function* checkRate(
   { declared, place }: ReturnType<typeof ratesOf>[number],
   inputs: RuleInputs,
 ): Generator<Issue> {
-  const named = measureOf(declared)
+  const named = countedBy(declared)
   if (named === undefined) {
-    const message = `counts one thing: write one of ${MEASURES.join(', ')}`
+    const message = `counts one thing: write one of ${MEASURE_NAMES.join(', ')}`
     yield error('price_measure_missing', document.at([...at, ...place]), message)
     return
   }
