@@ -48,7 +48,7 @@ export function compileRoute(place: DeclaredPlace, compiler: Compiler): Compiled
     compiler,
   )
   const previewPath = samplePath(place)
-  const name = compiler.name(nameOf(method, path))
+  const name = route.name ?? compiler.name(nameOf(method, path))
   const paid = endpoint(name, operation, path, route.summary, own, bindings, { sample: previewPath })
   if (previewPath === undefined) return { operation, routes: [paid] }
   const sample = typeof route.sample === 'object' ? route.sample : {}

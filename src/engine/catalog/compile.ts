@@ -21,7 +21,7 @@ export function compile(context: CheckContext): Catalog {
     document: context.document,
     json: (value: unknown) => jsonOf(context, value),
     id: namer(),
-    name: namer(),
+    name: namer(Object.values(declared.routes).flatMap(({ name }) => name ?? [])),
     isLoaded: loaded === undefined ? () => true : (name: string) => loaded.has(name),
   }
   const compiled = routesOf(declared).map((place) => compileRoute(place, compiler))

@@ -2,7 +2,7 @@
 export type Namer = (...wishes: readonly [string, ...string[]]) => string
 
 /**
- * A namer that has given nothing yet. Things are named in the order of the file, so an entry that is added below
+ * A namer that has given nothing yet, and never gives what is `reserved`. Things are named in the order of the file, so an entry that is added below
  * never renames one above it.
  *
  * @example
@@ -10,8 +10,8 @@ export type Namer = (...wishes: readonly [string, ...string[]]) => string
  * name('paid_a_b') // 'paid_a_b'
  * name('paid_a_b') // 'paid_a_b_2'
  */
-export function namer(): Namer {
-  const taken = new Set<string>()
+export function namer(reserved: readonly string[] = []): Namer {
+  const taken = new Set(reserved)
   return (...wishes) => {
     const last = wishes.at(-1) ?? wishes[0]
     let name = wishes.find((wish) => !taken.has(wish)) ?? last

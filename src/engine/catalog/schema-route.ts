@@ -266,6 +266,12 @@ export const routes = {
     required: ['summary'],
     properties: {
       ...operation,
+      name: {
+        type: 'string',
+        pattern: '^[A-Za-z][A-Za-z0-9_.-]*$',
+        description:
+          'Its operationId in OpenAPI, by which generated clients name it. Default: made of the path.',
+      },
       body,
       with: argumentsGiven,
       cache: {
