@@ -1,5 +1,5 @@
 import type { Parameter, Route } from '../engine/catalog/catalog.ts'
-import { spellPrice } from '../engine/catalog/price-text.ts'
+import { spellPrice } from '../engine/catalog/price/text.ts'
 import { formatDuration } from '../engine/base/duration.ts'
 import type { Revision } from '../engine/http/revision.ts'
 import { columns } from './terminal-text.ts'

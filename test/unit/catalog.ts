@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { brandFiles } from '../../src/engine/documents/page-frame.ts'
-import { spellPrice } from '../../src/engine/catalog/price-text.ts'
+import { spellPrice } from '../../src/engine/catalog/price/text.ts'
 import type { Parameter } from '../../src/engine/catalog/catalog.ts'
 import { loadCatalog } from '../../src/engine/catalog/load.ts'
 import { documentNames } from '../../src/engine/documents/all.ts'

@@ -1,5 +1,5 @@
 import { fillPath, METHODS, routeKey, type Catalog } from '../../engine/catalog/catalog.ts'
-import { spellPrice } from '../../engine/catalog/price-text.ts'
+import { spellPrice } from '../../engine/catalog/price/text.ts'
 import type { ErrorCode } from '../../engine/base/errors.ts'
 import type { Json, JsonObject } from '../../engine/base/json.ts'
 import { findNetwork } from '../../engine/base/networks.ts'

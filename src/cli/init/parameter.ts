@@ -1,4 +1,4 @@
-import { fitsParameter, patternError } from '../../engine/catalog/check-parameters.ts'
+import { fitsParameter, patternError } from '../../engine/catalog/rules/check-parameters.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../engine/base/json.ts'
 import { listAt, membersAt, textAt } from '../json-access.ts'
 import { numberOf, textOf } from './json-schema.ts'

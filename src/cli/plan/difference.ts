@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import { ruleNote, spellPrice } from '../../engine/catalog/price-text.ts'
-import type { Price } from '../../engine/catalog/price.ts'
+import { ruleNote, spellPrice } from '../../engine/catalog/price/text.ts'
+import type { Price } from '../../engine/catalog/price/price.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../engine/base/json.ts'
 import { formatPrice, type Micros } from '../../engine/base/money.ts'
 import { spell } from '../route-yaml.ts'

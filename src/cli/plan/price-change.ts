@@ -1,4 +1,5 @@
-import { computePrice, type Price, type PriceRule, usageOf } from '../../engine/catalog/price.ts'
+import type { Price, PriceRule } from '../../engine/catalog/price/price.ts'
+import { computePrice, usageOf } from '../../engine/catalog/price/rule.ts'
 import { formatPrice, type Micros } from '../../engine/base/money.ts'
 
 /** A call whose price rises: what it differs in from the cheapest one, if anything, with both prices. */

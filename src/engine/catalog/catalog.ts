@@ -2,7 +2,7 @@ import type { Argument } from '../handler.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import type { Limits } from '../base/networks.ts'
 import type { SuccessStatus } from '../base/success-status.ts'
-import type { Price } from './price.ts'
+import type { Price } from './price/price.ts'
 
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 export type Method = (typeof METHODS)[number]

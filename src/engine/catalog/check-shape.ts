@@ -1,5 +1,5 @@
 import { isJsonObject } from '../base/json.ts'
-import { priceless } from './check-prices.ts'
+import { priceless } from './price/check-prices.ts'
 import { didYouMean, error, type Issue, type Position, suggest } from './issue.ts'
 import { type Form, formOf, properName } from './patterns.ts'
 import type { Declared } from './schema.ts'

@@ -1,7 +1,6 @@
 import { parseDuration } from '../base/duration.ts'
-import { digestJson, isJsonObject, type Json, type JsonObject } from '../base/json.ts'
-import { compileBody, compileResponse } from './body.ts'
-import { bind, compileSet, ownDeclaration, type Owner } from './arguments.ts'
+import { compileBody } from './body.ts'
+import { bind, compileSet, ownDeclaration } from './arguments.ts'
 import type {
   Binding,
   Cache,
@@ -14,46 +13,10 @@ import type {
   Tool,
   Upstream,
 } from './catalog.ts'
-import { bindAlike, compilePrice, priceInputs } from './compile-price.ts'
+import { type Compiler, compileOperation } from './compile-operation.ts'
+import { bindAlike, priceInputs } from './price/compile.ts'
 import type { DeclaredRoute, DeclaredTool } from './schema.ts'
-import type { SourceDocument } from './yaml-document.ts'
 import { type DeclaredPlace, handlerOf, operationId, samplePath } from './check-context.ts'
-
-/** Assigns unique names: the first free candidate, otherwise the last candidate with a number. */
-export type Namer = (...wishes: readonly [string, ...string[]]) => string
-
-/**
- * A namer that has given nothing yet. Things are named in the order of the file, so an entry that is added below
- * never renames one above it.
- *
- * @example
- * const name = namer()
- * name('paid_a_b') // 'paid_a_b'
- * name('paid_a_b') // 'paid_a_b_2'
- */
-export function namer(): Namer {
-  const taken = new Set<string>()
-  return (...wishes) => {
-    const last = wishes.at(-1) ?? wishes[0]
-    let name = wishes.find((wish) => !taken.has(wish)) ?? last
-    for (let number = 2; taken.has(name); number += 1) name = `${last}_${number}`
-    taken.add(name)
-    return name
-  }
-}
-
-/** What a route needs from the rest of the catalog. */
-export interface Compiler {
-  readonly owners: ReadonlyMap<string, Owner>
-  readonly document: SourceDocument
-  readonly json: (value: unknown) => Json | undefined
-  /** Ids of operations: payments are bound to them, so each is unique. */
-  readonly id: Namer
-  /** Names of routes. */
-  readonly name: Namer
-  /** Whether a handler of this name is loaded; an operation without one is planned. */
-  readonly isLoaded: (handler: string) => boolean
-}
 
 export interface CompiledRoute {
   readonly operation: Operation
@@ -68,32 +31,24 @@ export function compileRoute(place: DeclaredPlace, compiler: Compiler): Compiled
   const owner = compiler.owners.get(handler) ?? ownDeclaration(place)
   const { bindings } = bind(owner, own, route.with)
   const body = compileBody(route.body, compiler.json)
-  const operation: Operation = {
-    id: compiler.id(operationId(place) || 'root', fullId(place)),
-    handler,
-    method,
-    price: compilePrice(compiler.document, [...at, 'price'], route.price, priceInputs(own, body, bindings)),
-    summary: route.summary,
-    useWhen: route.use_when,
-    queries: route.queries ?? [],
-    description: route.description,
-    category: route.category,
-    cache: compileCache(route.cache),
-    timeout: parseDuration(route.timeout ?? '20s') ?? 0,
-    settle: route.settle ?? (method === 'GET' || method === 'POST' ? 'after' : 'upfront'),
-    parameters: owner.parameters,
-    body,
-    response: compileResponse(route.response),
-    sources: route.sources ?? [],
-    ...exampleOf(route.example, compiler),
-    responseSchema: schemaOf(route.response, compiler),
-    upstream: compileUpstream(route),
-    skill: route.skill,
-    tool: compileToolName(route.tool),
-    planned: route.planned === true || !compiler.isLoaded(handler),
-  }
+  const operation = compileOperation(
+    route,
+    {
+      id: [operationId(place) || 'root', fullId(place)],
+      at,
+      handler,
+      method,
+      settle: method === 'GET' || method === 'POST' ? 'after' : 'upfront',
+      arguments: owner.parameters,
+      inputs: priceInputs(own, body, bindings),
+      cache: compileCache(route.cache),
+      upstream: compileUpstream(route),
+      tool: compileToolName(route.tool),
+    },
+    compiler,
+  )
   const previewPath = samplePath(place)
-  const name = compiler.name(nameOf(method, path))
+  const name = route.name ?? compiler.name(nameOf(method, path))
   const paid = endpoint(name, operation, path, route.summary, own, bindings, { sample: previewPath })
   if (previewPath === undefined) return { operation, routes: [paid] }
   const sample = typeof route.sample === 'object' ? route.sample : {}
@@ -159,44 +114,22 @@ export function nameOf(method: Method, path: string): string {
 
 export function compileTool(name: string, tool: DeclaredTool, compiler: Compiler): Operation {
   const parameters = compileSet('', tool.parameters)
-  return {
-    id: compiler.id(name),
-    handler: tool.handler ?? name,
-    method: 'GET',
-    price: compilePrice(compiler.document, ['tools', name, 'price'], tool.price, {
-      parameters,
-      body: undefined,
-      bindings: bindAlike(parameters),
-    }),
-    summary: tool.summary,
-    useWhen: tool.use_when,
-    queries: tool.queries ?? [],
-    description: tool.description,
-    category: tool.category,
-    cache: undefined,
-    timeout: parseDuration(tool.timeout ?? '20s') ?? 0,
-    settle: tool.settle ?? 'after',
-    parameters,
-    body: undefined,
-    response: compileResponse(tool.response),
-    sources: tool.sources ?? [],
-    ...exampleOf(tool.example, compiler),
-    responseSchema: schemaOf(tool.response, compiler),
-    upstream: undefined,
-    skill: tool.skill,
-    tool: compileToolFace(tool.server, name, tool),
-    planned: tool.planned === true || !compiler.isLoaded(tool.handler ?? name),
-  }
-}
-
-function exampleOf(declared: unknown, compiler: Compiler): Pick<Operation, 'example' | 'form'> {
-  const example = compiler.json(declared)
-  return { example, form: digestJson(example ?? null).slice(0, 8) }
-}
-
-function schemaOf(response: DeclaredRoute['response'], compiler: Compiler): JsonObject | undefined {
-  const schema = compiler.json(response?.schema)
-  return isJsonObject(schema) ? schema : undefined
+  return compileOperation(
+    tool,
+    {
+      id: [name],
+      at: ['tools', name],
+      handler: tool.handler ?? name,
+      method: 'GET',
+      settle: 'after',
+      arguments: parameters,
+      inputs: priceInputs(parameters, undefined, bindAlike(parameters)),
+      cache: undefined,
+      upstream: undefined,
+      tool: compileToolFace(tool.server, name, tool),
+    },
+    compiler,
+  )
 }
 
 function compileToolName(text: DeclaredRoute['tool']): Tool | undefined {

@@ -6,7 +6,8 @@ import { parseCoin, parseGwei } from '../base/money.ts'
 import { findNetwork, type Limits } from '../base/networks.ts'
 import { ownersOf } from './arguments.ts'
 import type { Catalog, DocumentPlace, OutsideSource, Payments, ServedFile, Service } from './catalog.ts'
-import { compileRoute, compileTool, namer } from './compile-route.ts'
+import { compileRoute, compileTool } from './compile-route.ts'
+import { namer } from './namer.ts'
 import type { Declared } from './schema.ts'
 import { type CheckContext, deniedFiles, PROXY, readText, routesOf } from './check-context.ts'
 
@@ -20,7 +21,7 @@ export function compile(context: CheckContext): Catalog {
     document: context.document,
     json: (value: unknown) => jsonOf(context, value),
     id: namer(),
-    name: namer(),
+    name: namer(Object.values(declared.routes).flatMap(({ name }) => name ?? [])),
     isLoaded: loaded === undefined ? () => true : (name: string) => loaded.has(name),
   }
   const compiled = routesOf(declared).map((place) => compileRoute(place, compiler))

@@ -1,4 +1,5 @@
 import { SUCCESS_STATUSES } from '../base/success-status.ts'
+import { measureSchemas } from './price/measures.ts'
 
 const text = { type: 'string', minLength: 1 } as const
 const scalar = { type: ['string', 'number', 'boolean'] } as const
@@ -113,10 +114,7 @@ const rate = {
   additionalProperties: false,
   required: ['price'],
   properties: {
-    items_of: { ...text, description: 'A parameter that is a list.' },
-    characters_of: { ...text, description: 'A text, in Unicode code points; body: a whole body of text.' },
-    bytes_of: { ...text, description: 'A text or object, in bytes of UTF-8; body: the whole body.' },
-    value_of: { ...text, description: 'A number.' },
+    ...measureSchemas,
     unit: { ...decimal, description: 'Size of one unit; counts are rounded up. Default: 1.' },
     price: { ...decimal, description: 'USD for each unit; at most twelve decimals.' },
     included: { ...decimal, description: 'Free quantity. Default: 0.' },
@@ -268,6 +266,12 @@ export const routes = {
     required: ['summary'],
     properties: {
       ...operation,
+      name: {
+        type: 'string',
+        pattern: '^[A-Za-z][A-Za-z0-9_.-]*$',
+        description:
+          'Its operationId in OpenAPI, by which generated clients name it. Default: made of the path.',
+      },
       body,
       with: argumentsGiven,
       cache: {

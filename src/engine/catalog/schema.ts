@@ -29,8 +29,8 @@ type OfType<T, S> = T extends 'string'
           : never
 
 type ObjectShape<S> = S extends { readonly properties: infer P }
-  ? { readonly [K in keyof P as K extends Required<S> ? K : never]: Shape<P[K]> } & {
-      readonly [K in keyof P as K extends Required<S> ? never : K]?: Shape<P[K]>
+  ? { readonly [K in keyof P as K extends Required<S> ? K : never]: Shape<NonNullable<P[K]>> } & {
+      readonly [K in keyof P as K extends Required<S> ? never : K]?: Shape<NonNullable<P[K]>>
     }
   : S extends { readonly additionalProperties: infer A }
     ? A extends false

@@ -1,5 +1,5 @@
 import { iconUrl, type Catalog, type Operation } from '../catalog/catalog.ts'
-import { ruleNote, spellPrice } from '../catalog/price-text.ts'
+import { ruleNote, spellPrice } from '../catalog/price/text.ts'
 import { compact, type JsonObject } from '../base/json.ts'
 import { findNetwork } from '../base/networks.ts'
 import { isCallable, usualOffers } from './listing.ts'

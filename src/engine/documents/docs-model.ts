@@ -1,6 +1,6 @@
 import type { Catalog, Operation, Route } from '../catalog/catalog.ts'
-import { highestOfAll } from '../catalog/price.ts'
-import { priceTable, spellRule } from '../catalog/price-text.ts'
+import { highestOfAll } from '../catalog/price/price.ts'
+import { priceTable, spellRule } from '../catalog/price/text.ts'
 import { type ErrorCode, ERRORS } from '../base/errors.ts'
 import { curlOf, exampleAnswer } from './example.ts'
 import { chaptersOf, listedRoutes, previewsOf, priceTag } from './listing.ts'

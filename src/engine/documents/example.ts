@@ -1,10 +1,10 @@
 import { type Catalog, examplePath, type Parameter, type Route } from '../catalog/catalog.ts'
 import { bodyExample, kindOf } from '../catalog/body.ts'
 import { PROXY } from '../catalog/check-context.ts'
-import { highestOf } from '../catalog/price.ts'
+import { highestOf } from '../catalog/price/price.ts'
 import { compact, isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import { toMicros, type Micros } from '../base/money.ts'
-import { priceMembers } from '../catalog/price-text.ts'
+import { priceMembers } from '../catalog/price/text.ts'
 import { payingClient } from './wording.ts'
 import { lastChange } from './listing.ts'
 

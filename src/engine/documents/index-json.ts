@@ -1,6 +1,6 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
-import type { Price } from '../catalog/price.ts'
-import { priceMembers } from '../catalog/price-text.ts'
+import type { Price } from '../catalog/price/price.ts'
+import { priceMembers } from '../catalog/price/text.ts'
 import { compact, type JsonObject } from '../base/json.ts'
 import { byCategory, countKinds, listedRoutes, type ListedTool, listedTools } from './listing.ts'
 import { argumentLine, formIn, parameterLine } from './parameters.ts'

@@ -1,6 +1,6 @@
 import type { Catalog, Operation, Parameter, Route, RouteKind, Tool } from '../catalog/catalog.ts'
-import type { Price } from '../catalog/price.ts'
-import { spellPrice } from '../catalog/price-text.ts'
+import type { Price } from '../catalog/price/price.ts'
+import { spellPrice } from '../catalog/price/text.ts'
 import { isJsonObject, type JsonObject } from '../base/json.ts'
 import { formatShort } from '../base/money.ts'
 import type { Facts } from './registry.ts'

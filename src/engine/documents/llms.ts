@@ -1,6 +1,6 @@
 import { type Catalog, type Operation, type Parameter, type Route, routeKey } from '../catalog/catalog.ts'
-import type { Price } from '../catalog/price.ts'
-import { ruleNote, spellPrice } from '../catalog/price-text.ts'
+import type { Price } from '../catalog/price/price.ts'
+import { ruleNote, spellPrice } from '../catalog/price/text.ts'
 import { chaptersOf, listedRoutes, type ListedTool, previewsOf } from './listing.ts'
 import { defineDocument, type Facts, operationPath, placedDocuments } from './registry.ts'
 import { toolPayment, listedServers, serverPagePath, toolAnchor } from './servers.ts'

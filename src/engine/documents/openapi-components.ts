@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { Catalog, Route } from '../catalog/catalog.ts'
-import { declaredPrice } from '../catalog/price-text.ts'
+import { declaredPrice } from '../catalog/price/text.ts'
 import { ERRORS } from '../base/errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import { once } from '../base/once.ts'

@@ -1,6 +1,6 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
 import { bodyExample, kindOf } from '../catalog/body.ts'
-import { ruleNote } from '../catalog/price-text.ts'
+import { ruleNote } from '../catalog/price/text.ts'
 import { embedSchema, inputSchema } from '../catalog/input-schema.ts'
 import { compact, type JsonObject } from '../base/json.ts'
 import { hasContent, type SuccessStatus } from '../base/success-status.ts'

@@ -1,6 +1,6 @@
 import { iconUrl, type Catalog } from '../catalog/catalog.ts'
 import { toArgument } from '../catalog/validator.ts'
-import { highestOfAll } from '../catalog/price.ts'
+import { highestOfAll } from '../catalog/price/price.ts'
 import { type JsonObject, compact } from '../base/json.ts'
 import { formatShort } from '../base/money.ts'
 import { isLoopback } from '../base/loopback.ts'

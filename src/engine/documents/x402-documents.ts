@@ -1,6 +1,6 @@
 import { type Catalog, colonTemplate, examplePath, iconUrl, type Route } from '../catalog/catalog.ts'
 import { compact, isJsonObject, type JsonObject } from '../base/json.ts'
-import { declaredPrice } from '../catalog/price-text.ts'
+import { declaredPrice } from '../catalog/price/text.ts'
 import { formatPrice, type Micros } from '../base/money.ts'
 import { lastChange, listedRoutes, priceOf, usualOffers } from './listing.ts'
 import { addressOf, defineDocument, type Facts, operationPath, printJson } from './registry.ts'

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Context } from 'koa'
 import { colonTemplate } from '../catalog/catalog.ts'
-import { RESERVED } from '../catalog/check-paths.ts'
+import { RESERVED } from '../catalog/rules/check-paths.ts'
 import { fixedPrice } from '../payment/protocol.ts'
 import { docsFolder } from '../documents/registry.ts'
 import { servePaid, serveFree, type CallDeps, type RouteRequest } from './call.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Address } from '../base/address.ts'
-import { quoteMembers } from '../catalog/price-text.ts'
+import { quoteMembers } from '../catalog/price/text.ts'
 import { Failure, NOT_CHARGED, type ErrorCode, type InvalidParameter } from '../base/errors.ts'
 import type { Arguments } from '../handler.ts'
 import { compact, type JsonObject } from '../base/json.ts'

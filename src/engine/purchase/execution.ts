@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { Cache, Fetched, Served } from '../cache/cache.ts'
 import type { Endpoint, Operation, Response, Route } from '../catalog/catalog.ts'
 import { toArgument, type IgnoredParameter } from '../catalog/validator.ts'
-import { priceMembers } from '../catalog/price-text.ts'
+import { priceMembers } from '../catalog/price/text.ts'
 import { Failure, HandlerFailure } from '../base/errors.ts'
 import {
   staleWarning,

@@ -1,5 +1,6 @@
 import type { Endpoint, Operation } from '../catalog/catalog.ts'
-import { type Quote, quoteRule } from '../catalog/price.ts'
+import type { Quote } from '../catalog/price/price.ts'
+import { quoteRule } from '../catalog/price/rule.ts'
 import type { IgnoredParameter } from '../catalog/validator.ts'
 import type { Arguments } from '../handler.ts'
 import { isReusable, reserve } from '../ledger/lease.ts'

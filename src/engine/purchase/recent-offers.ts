@@ -1,5 +1,6 @@
 import type { Catalog, Operation } from '../catalog/catalog.ts'
-import { type PriceRule, tryRule } from '../catalog/price.ts'
+import type { PriceRule } from '../catalog/price/price.ts'
+import { tryRule } from '../catalog/price/rule.ts'
 import type { Arguments } from '../handler.ts'
 import { canonicalJson, type Json } from '../base/json.ts'
 import type { LeaseContext } from '../ledger/lease.ts'

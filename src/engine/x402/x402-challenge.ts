@@ -8,7 +8,7 @@ import {
   type Endpoint,
   type Service,
 } from '../catalog/catalog.ts'
-import { highestOf } from '../catalog/price.ts'
+import { highestOf } from '../catalog/price/price.ts'
 import { ERRORS } from '../base/errors.ts'
 import { compact, escapeNonAscii, type JsonObject } from '../base/json.ts'
 import { once } from '../base/once.ts'

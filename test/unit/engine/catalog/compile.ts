@@ -112,6 +112,17 @@ t.test('gives every route and every operation a name of its own', async (t) => {
   t.equal(new Set(ids).size, paths.length + 2, ids.join(' '))
 })
 
+t.test('keeps the name of a route for it, whichever route comes first', async (t) => {
+  const { catalog } = load(`${HEAD}routes:
+  /paid/a: { price: 0.005, summary: S, handler: ping, sample: true }
+  /paid/b: { price: 0.005, summary: S, handler: ping, name: paid_a }
+`)
+  t.strictSame(
+    catalog.routes.map(({ path, name }) => `${path} ${name}`),
+    ['/paid/a paid_a_2', '/sample/a sample_a', '/paid/b paid_a'],
+  )
+})
+
 t.test('compiles a catalog of 5,000 routes completely', async (t) => {
   const routes = Array.from(
     { length: 5000 },

@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
-import type { Quote } from '../../../../src/engine/catalog/price.ts'
+import type { Quote } from '../../../../src/engine/catalog/price/price.ts'
 import { compileValidator } from '../../../../src/engine/catalog/validator.ts'
 import type { Json, JsonObject } from '../../../../src/engine/base/json.ts'
 import { quoteCall } from '../../../../src/engine/purchase/purchase.ts'

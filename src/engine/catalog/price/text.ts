@@ -1,14 +1,8 @@
-import type { JsonObject } from '../base/json.ts'
-import { formatPrice } from '../base/money.ts'
-import {
-  computePrice,
-  type ComputedPrice,
-  type Price,
-  type PriceRule,
-  type Quote,
-  type Rate,
-  usageOf,
-} from './price.ts'
+import type { JsonObject } from '../../base/json.ts'
+import { formatPrice } from '../../base/money.ts'
+import { measureOf } from './measures.ts'
+import type { ComputedPrice, Price, PriceRule, Quote, Rate } from './price.ts'
+import { computePrice, usageOf } from './rule.ts'
 
 /** A price as documents show it, with six decimals of USD; the range of a computed price. */
 export function spellPrice(price: Price): string {
@@ -58,16 +52,8 @@ export function spellRule({ base, by, per, min, max }: PriceRule): string {
   ].join(', ')
 }
 
-const COUNTED = {
-  items_of: ['item', 'items'],
-  characters_of: ['character', 'characters'],
-  bytes_of: ['byte', 'bytes'],
-  value_of: ['1', ''],
-} as const
-
 function spellRate({ measure, parameter, unit, price, included }: Rate): string {
-  const [one, many] = COUNTED[measure]
-  const units = unit === '1' ? one : `${grouped(unit)} ${many}`.trim()
+  const units = measureOf(measure).words.unit(grouped(unit))
   const free = included === '0' ? '' : ` above ${grouped(included)}`
   return `${price} per ${units} of ${parameter}${free}`
 }
@@ -90,7 +76,7 @@ export function priceTable({ rule, lowest, highest, example }: ComputedPrice): P
         .map((count) => ({
           parameter,
           count,
-          call: `${COUNTS[measure](grouped(String(count)))} ${parameter}`,
+          call: `${measureOf(measure).words.call(grouped(String(count)))} ${parameter}`,
         }))
     }),
     ...rule.by.flatMap(({ parameter, prices }) =>
@@ -110,13 +96,6 @@ export function priceTable({ rule, lowest, highest, example }: ComputedPrice): P
 
 /** A call in words and its price in USD. A type alias, so that templates accept it. */
 export type PriceRow = { readonly call: string; readonly price: string }
-
-const COUNTS: Readonly<Record<Rate['measure'], (count: string) => string>> = {
-  items_of: (count) => `${count} items of`,
-  characters_of: (count) => `${count} characters of`,
-  bytes_of: (count) => `${count} bytes of`,
-  value_of: (count) => `${count} as`,
-}
 
 /** The declaration of a price in payment documents: AgentCash’s `price`, with the rule in words. */
 export function declaredPrice(price: Price): JsonObject {

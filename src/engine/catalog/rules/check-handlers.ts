@@ -1,5 +1,5 @@
-import { bind, compileSet, ownDeclaration, type Owner, ownersOf, sourceOf } from './arguments.ts'
-import { type Parameter, type Scalar, templatesOf } from './catalog.ts'
+import { bind, compileSet, ownDeclaration, type Owner, ownersOf, sourceOf } from '../arguments.ts'
+import { type Parameter, type Scalar, templatesOf } from '../catalog.ts'
 import {
   type CheckContext,
   type DeclaredPlace,
@@ -7,10 +7,10 @@ import {
   PROXY,
   routesOf,
   samplePath,
-} from './check-context.ts'
-import { didYouMean, error, type Issue, type Position, suggest, warning } from './issue.ts'
-import { isPassable } from './parameter.ts'
-import type { Path } from './yaml-document.ts'
+} from '../check-context.ts'
+import { didYouMean, error, type Issue, type Position, suggest, warning } from '../issue.ts'
+import { isPassable } from '../parameter.ts'
+import type { Path } from '../yaml-document.ts'
 import { misfit } from './check-parameters.ts'
 
 /** Checks that every route has a handler, and that every endpoint provides the handler's arguments. */

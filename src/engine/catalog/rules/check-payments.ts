@@ -1,10 +1,10 @@
-import { hasSoundChecksum, isAddress, toChecksum } from '../base/address.ts'
-import { parseDuration } from '../base/duration.ts'
-import { parseGwei } from '../base/money.ts'
-import { findNetwork, NETWORKS } from '../base/networks.ts'
-import { type CheckContext, deniedFiles, entriesOf, routesOf } from './check-context.ts'
-import { didYouMean, error, type Issue, warning } from './issue.ts'
-import type { Path } from './yaml-document.ts'
+import { hasSoundChecksum, isAddress, toChecksum } from '../../base/address.ts'
+import { parseDuration } from '../../base/duration.ts'
+import { parseGwei } from '../../base/money.ts'
+import { findNetwork, NETWORKS } from '../../base/networks.ts'
+import { type CheckContext, deniedFiles, entriesOf, routesOf } from '../check-context.ts'
+import { didYouMean, error, type Issue, warning } from '../issue.ts'
+import type { Path } from '../yaml-document.ts'
 
 /** Time that settlement needs after the work: x402 clients and chains need a few seconds. */
 const SETTLING_SECONDS = 9

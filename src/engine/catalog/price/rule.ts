@@ -1,81 +1,8 @@
-import type { Argument, Arguments } from '../handler.ts'
-import { canonicalJson, isJsonObject, type Json } from '../base/json.ts'
-import { formatDecimal, parseDecimal, parsePrice, toMicros, type Micros } from '../base/money.ts'
-
-/** The price of a call: fixed, or computed from its arguments. */
-export type Price = Micros | ComputedPrice
-
-export interface ComputedPrice {
-  readonly rule: PriceRule
-  /** Lowest and highest price of any call. */
-  readonly lowest: Micros
-  readonly highest: Micros
-  /** Price of the call with the examples of the catalog. */
-  readonly example: Micros
-}
-
-/**
- * Rule for a price from arguments: `base`, and a price for each choice and each unit, in USD with at most twelve
- * decimals, as texts. A type alias, so that it counts as JSON: it is published and stored for other processes
- * unchanged.
- */
-export type PriceRule = {
-  readonly base: string
-  readonly by: readonly Choice[]
-  readonly per: readonly Rate[]
-  readonly min?: string
-  readonly max?: string
-}
-
-/** The argument that a choice or rate refers to. */
-export type Place = {
-  readonly argument: string
-  /** Member of the body in this argument; `default` is the API's value when it is absent or null. */
-  readonly member?: string
-  readonly default?: Json
-}
-
-/** Adds a price for a value of a parameter; values that are not in `prices` add nothing. */
-export type Choice = Place & {
-  readonly parameter: string
-  readonly prices: Readonly<Record<string, string>>
-  /** Every possible value; `required`: every call has one. */
-  readonly values: readonly string[]
-  readonly required: boolean
-}
-
-export const MEASURES = ['items_of', 'characters_of', 'bytes_of', 'value_of'] as const
-export type Measure = (typeof MEASURES)[number]
-
-/** A counted quantity, and the price of each unit above what is included. */
-export type Rate = Place & {
-  readonly measure: Measure
-  /** `body`: the whole body. */
-  readonly parameter: string
-  readonly unit: string
-  readonly price: string
-  readonly included: string
-  readonly least: number
-  /** Absent: no limit. */
-  readonly most?: number
-}
-
-/** The price of one call. */
-export interface Quote {
-  readonly amount: Micros
-  /** The parts of a computed price, in the order of the sum. */
-  readonly parts?: readonly PricePart[]
-}
-
-export type PricePart = {
-  /** `base`, the name of a parameter, a measure and its parameter, or `min` or `max` when that decides. */
-  readonly part: string
-  readonly value?: string
-  readonly count?: number
-  readonly units?: number
-  /** USD. */
-  readonly amount: string
-}
+import type { Argument, Arguments } from '../../handler.ts'
+import { isJsonObject } from '../../base/json.ts'
+import { formatDecimal, parseDecimal, parsePrice, toMicros, type Micros } from '../../base/money.ts'
+import { measureOf } from './measures.ts'
+import type { Choice, Place, Price, PricePart, PriceRule, Quote, Rate } from './price.ts'
 
 /** The price of a call by a rule, from validated arguments with defaults. */
 export function quoteRule(rule: PriceRule, args: Arguments): Quote {
@@ -90,7 +17,7 @@ export function quoteRule(rule: PriceRule, args: Arguments): Quote {
  * adds nothing, and at most the declared limit is counted.
  */
 function countOf({ measure, member, most = Infinity }: Rate, value: Argument | undefined): number {
-  const counted = value === undefined ? 0 : count(measure, value)
+  const counted = value === undefined ? 0 : measureOf(measure).count(value)
   if (counted !== undefined) return member === undefined ? counted : Math.min(counted, most)
   if (member !== undefined) return 0
   throw new TypeError(`${measure} does not fit this argument`)
@@ -100,23 +27,6 @@ function valueAt({ argument, member, default: usual }: Place, args: Arguments): 
   const given = args[argument]
   if (member === undefined) return given
   return (isJsonObject(given) && Object.hasOwn(given, member) ? given[member] : undefined) ?? usual
-}
-
-/** The quote for a call whose arguments are invalid. */
-export function quoteLowest(price: Price): Quote {
-  return { amount: typeof price === 'bigint' ? price : price.lowest }
-}
-
-/** The highest price of a call. */
-export function highestOf(price: Price): Micros {
-  return typeof price === 'bigint' ? price : price.highest
-}
-
-/** The highest of several prices; undefined if nothing is sold. */
-export function highestOfAll(prices: readonly (Price | undefined)[]): Micros | undefined {
-  return prices
-    .flatMap((price) => (price === undefined ? [] : [highestOf(price)]))
-    .reduce<Micros | undefined>((a, b) => (a === undefined || b > a ? b : a), undefined)
 }
 
 /** Parses a published price: a range, and its rule as JSON. Undefined when it cannot be parsed. */
@@ -220,31 +130,6 @@ function countToFine(value: number): bigint {
   const shift = PLACES + Number(exponent) - fraction.length
   const digits = BigInt(whole + fraction)
   return shift >= 0 ? digits * 10n ** BigInt(shift) : ceil(digits, 10n ** BigInt(-shift))
-}
-
-/**
- * Counts Unicode code points as characters, and bytes of UTF-8, or of RFC 8785 JSON for other values. Undefined: it
- * cannot be counted this way.
- */
-function count(measure: Measure, value: Argument): number | undefined {
-  switch (measure) {
-    case 'items_of':
-      return Array.isArray(value) ? value.length : undefined
-    case 'characters_of':
-      if (Array.isArray(value)) return value.reduce<number>((sum, each) => sum + codePoints(String(each)), 0)
-      return typeof value === 'string' ? codePoints(value) : undefined
-    case 'bytes_of':
-      if (value instanceof Uint8Array) return value.length
-      return Buffer.byteLength(typeof value === 'string' ? value : canonicalJson(value))
-    case 'value_of':
-      return typeof value === 'number' ? value : undefined
-  }
-}
-
-function codePoints(text: string): number {
-  let found = 0
-  for (const _ of text) found += 1
-  return found
 }
 
 function chosen(value: Argument | undefined): string | undefined {

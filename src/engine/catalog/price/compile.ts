@@ -1,24 +1,14 @@
-import type { Argument } from '../handler.ts'
-import { parsePrice, toMicros, type Micros } from '../base/money.ts'
-import type { Binding, Body, Parameter } from './catalog.ts'
-import { bodyExample } from './body.ts'
-import { isOnly, limitsOf, type Member, membersOf } from './body-members.ts'
-import { toArgument } from './validator.ts'
-import {
-  computePrice,
-  type Choice,
-  type Measure,
-  MEASURES,
-  type Place,
-  type Price,
-  type PriceRule,
-  type Rate,
-  toFine,
-  tryRule,
-  usageOf,
-} from './price.ts'
-import type { DeclaredPriceRule, DeclaredRate } from './schema.ts'
-import type { Path, SourceDocument } from './yaml-document.ts'
+import type { Argument } from '../../handler.ts'
+import { parsePrice, toMicros, type Micros } from '../../base/money.ts'
+import type { Binding, Body, Parameter } from '../catalog.ts'
+import { bodyExample } from '../body.ts'
+import { type Member, membersOf } from '../body-members.ts'
+import { toArgument } from '../validator.ts'
+import { MEASURE_NAMES, type Measure, measureOf, type MeasureName } from './measures.ts'
+import type { Choice, Place, Price, PriceRule, Rate } from './price.ts'
+import { computePrice, toFine, tryRule, usageOf } from './rule.ts'
+import type { DeclaredPriceRule, DeclaredRate } from '../schema.ts'
+import type { Path, SourceDocument } from '../yaml-document.ts'
 
 /** What the price of a route or a tool can depend on. */
 export interface PriceInputs {
@@ -76,7 +66,7 @@ function compileRule(
       }
     }),
     per: ratesOf(declared).map(({ declared: rate, place }): Rate => {
-      const [measure, parameter] = measureOf(rate) ?? ['items_of', '']
+      const [measure, parameter] = countedBy(rate) ?? ['items_of', '']
       const bounds = boundsOf(measure, parameter, inputs)
       return {
         measure,
@@ -106,8 +96,8 @@ export function ratesOf({
 }
 
 /** What a rate counts; undefined when it names nothing or several things. */
-export function measureOf(rate: DeclaredRate): readonly [Measure, string] | undefined {
-  const named = MEASURES.flatMap((measure): [Measure, string][] => {
+export function countedBy(rate: DeclaredRate): readonly [MeasureName, string] | undefined {
+  const named = MEASURE_NAMES.flatMap((measure): [MeasureName, string][] => {
     const of = rate[measure]
     return of === undefined ? [] : [[measure, of]]
   })
@@ -134,61 +124,20 @@ export type Bounds =
   /** A value that cannot be counted this way; `takes` says which can. */
   | { readonly kind: 'unfit'; readonly takes: string }
 
-const TAKES: Readonly<Record<Measure, string>> = {
-  items_of: 'a list, or a body whose schema has "type: array"',
-  characters_of: 'a text, a list of texts, or a whole body of text',
-  bytes_of: 'a text, an object, or a whole body',
-  value_of: 'an integer or a number',
-}
-
 /** The largest count of a valid call. */
-export function boundsOf(measure: Measure, name: string, { parameters, body }: PriceInputs): Bounds {
+export function boundsOf(measure: MeasureName, name: string, { parameters, body }: PriceInputs): Bounds {
   const parameter = parameters.find((each) => each.name === name)
   const isBody = parameter === undefined && name === 'body' && body !== undefined
   if (parameter === undefined && !isBody) return { kind: 'unknown' }
-  const most = parameter === undefined ? mostOfBody(measure, body) : mostOf(measure, parameter)
-  if (most === undefined) return { kind: 'unfit', takes: TAKES[measure] }
-  const least = parameter === undefined || !isAlwaysGiven(parameter) ? 0 : leastOf(measure, parameter)
+  const { takes, least: leastOf, most: mostOf, mostOfBody } = measureOf(measure)
+  const most = parameter === undefined ? mostOfWhole(mostOfBody, body) : mostOf(parameter)
+  if (most === undefined) return { kind: 'unfit', takes }
+  const least = parameter === undefined || !isAlwaysGiven(parameter) ? 0 : leastOf(parameter)
   return { kind: 'bounds', range: { least, ...(most === Infinity ? {} : { most }) } }
 }
 
-function leastOf(measure: Measure, { list, minLength, minimum, enum: values }: Parameter): number {
-  if (measure === 'items_of') return list?.minItems ?? 0
-  if (measure !== 'value_of') return minLength ?? 0
-  return Math.max(0, values === undefined ? (minimum ?? 0) : Math.min(...values.map(Number)))
-}
-
-/** Most bytes of a code point in UTF-8. */
-const LONGEST_CHARACTER = 4
-
-/** Infinity: no limit; undefined: it cannot be counted this way. */
-function mostOf(measure: Measure, parameter: Parameter): number | undefined {
-  const { type, list, maxLength = Infinity, maximum = Infinity, enum: values } = parameter
-  switch (measure) {
-    case 'items_of':
-      return list?.maxItems
-    case 'characters_of':
-      return type === 'string' ? maxLength : undefined
-    case 'bytes_of':
-      if (type === 'object') return Infinity
-      return type === 'string' && list === undefined ? LONGEST_CHARACTER * maxLength : undefined
-    case 'value_of':
-      if (type !== 'integer' && type !== 'number') return undefined
-      return values === undefined ? maximum : Math.max(...values.map(Number))
-  }
-}
-
-/** The canonical JSON of a body may be longer than the body, and the body of a tool has no size. */
-function mostOfBody(measure: Measure, body: Body | undefined): number | undefined {
-  if (body === undefined || body.form === 'properties') return undefined
-  const { kind, maxSize, schema } = body
-  if (measure === 'items_of') {
-    const { type, maxItems } = limitsOf(schema ?? {})
-    return isOnly('array', type) ? (typeof maxItems === 'number' ? maxItems : Infinity) : undefined
-  }
-  if (measure === 'characters_of') return kind === 'text' ? maxSize : undefined
-  if (measure === 'bytes_of') return kind === 'text' || kind === 'bytes' ? maxSize : Infinity
-  return undefined
+function mostOfWhole(mostOfBody: Measure['mostOfBody'], body: Body | undefined): number | undefined {
+  return body === undefined || body.form === 'properties' ? undefined : mostOfBody(body)
 }
 
 /** The possible values, if they are few; otherwise none. */

@@ -1,8 +1,8 @@
-import { type Micros, parsePrice, PRICE_DECIMALS, type PriceFault } from '../base/money.ts'
-import { type CheckContext, routesOf } from './check-context.ts'
-import { error, type Issue, type Position, warning } from './issue.ts'
-import type { DeclaredRoute } from './schema.ts'
-import type { Path, SourceDocument } from './yaml-document.ts'
+import { type Micros, parsePrice, PRICE_DECIMALS, type PriceFault } from '../../base/money.ts'
+import { type CheckContext, routesOf } from '../check-context.ts'
+import { error, type Issue, type Position, warning } from '../issue.ts'
+import type { DeclaredRoute } from '../schema.ts'
+import type { Path, SourceDocument } from '../yaml-document.ts'
 
 /** Stock x402 clients refuse to pay more than this per call by default. */
 const CLIENT_CAP = 1_000_000n

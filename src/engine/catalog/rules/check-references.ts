@@ -1,6 +1,6 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import { isJsonObject, type JsonObject } from '../base/json.ts'
-import { once } from '../base/once.ts'
+import { isJsonObject, type JsonObject } from '../../base/json.ts'
+import { once } from '../../base/once.ts'
 import {
   type CheckContext,
   type DeclaredEntry,
@@ -8,14 +8,14 @@ import {
   handlerOf,
   readText,
   routesOf,
-} from './check-context.ts'
-import { didYouMean, error, type Issue, type Position, warning } from './issue.ts'
-import { UNOPTIMIZED } from './schema-compiler.ts'
-import type { Path } from './yaml-document.ts'
+} from '../check-context.ts'
+import { didYouMean, error, type Issue, type Position, warning } from '../issue.ts'
+import { UNOPTIMIZED } from '../schema-compiler.ts'
+import type { Path } from '../yaml-document.ts'
 
 /** Checks that every name that refers to another part of the catalog or to a file has a target. */
 export function* checkReferences(context: CheckContext): Generator<Issue> {
-  yield* together([...checkEntries(context), ...checkToolNames(context)])
+  yield* together([...checkEntries(context), ...checkRouteNames(context), ...checkToolNames(context)])
   yield* checkSkills(context)
   yield* checkPlanned(context)
   yield* checkTools(context)
@@ -178,6 +178,19 @@ function namedTools({ declared, document }: CheckContext): NamedTool[] {
     return [{ server, tool, serverAt: document.at([...at, 'server']), nameAt: document.atKey(at) }]
   })
   return [...routes, ...tools]
+}
+
+/** Checks that no two routes have the same name. */
+function* checkRouteNames({ declared, document }: CheckContext): Generator<Issue> {
+  const taken = new Map<string, number>()
+  for (const { route, at } of routesOf(declared)) {
+    if (route.name === undefined) continue
+    const position = document.at([...at, 'name'])
+    const line = taken.get(route.name)
+    taken.set(route.name, position.line)
+    const message = `${route.name} is the name of the route on line ${line}; give one another name`
+    if (line !== undefined) yield error('name_repeated', position, message)
+  }
 }
 
 /** Checks that a tool has a unique name, on an existing server. */

@@ -1,7 +1,7 @@
-import { type CheckContext, entriesOf, routesOf } from './check-context.ts'
-import { nameOf } from './compile-route.ts'
-import { error, type Issue, warning } from './issue.ts'
-import { isDate } from './schema-compiler.ts'
+import { type CheckContext, entriesOf, routesOf } from '../check-context.ts'
+import { nameOf } from '../compile-route.ts'
+import { error, type Issue, warning } from '../issue.ts'
+import { isDate } from '../schema-compiler.ts'
 
 /** Checks the texts by which others verify or index a service, which have an exact form. */
 export function* checkDiscovery(context: CheckContext): Generator<Issue> {
@@ -40,10 +40,15 @@ const LONGEST_USE = 300
 
 /** Longer texts are possible in documents, but readers cut or reject them. */
 function* checkLengths({ declared, document }: CheckContext): Generator<Issue> {
-  for (const { method, path, at } of routesOf(declared)) {
-    const { length } = nameOf(method, path)
-    const message = `its operationId, which is made of the path, has ${length} characters; many clients take ${LONGEST_NAME}`
-    if (length > LONGEST_NAME) yield warning('operation_id_long', document.atKey(at), message)
+  for (const { method, path, route, at } of routesOf(declared)) {
+    const { length } = route.name ?? nameOf(method, path)
+    if (length <= LONGEST_NAME) continue
+    const [what, key] =
+      route.name === undefined
+        ? ['its operationId, which is made of the path,', at]
+        : ['its operationId', [...at, 'name']]
+    const message = `${what} has ${length} characters; many clients take ${LONGEST_NAME}`
+    yield warning('operation_id_long', document.atKey(key), message)
   }
   for (const { entry, at } of entriesOf(declared)) {
     const { length } = entry.use_when ?? ''

@@ -1,7 +1,7 @@
-import { type Method, templatesOf } from './catalog.ts'
-import { type CheckContext, routesOf, samplePath } from './check-context.ts'
-import { didYouMean, error, type Issue, type Position, wordIn } from './issue.ts'
-import type { Path, SourceDocument } from './yaml-document.ts'
+import { type Method, templatesOf } from '../catalog.ts'
+import { type CheckContext, routesOf, samplePath } from '../check-context.ts'
+import { didYouMean, error, type Issue, type Position, wordIn } from '../issue.ts'
+import type { Path, SourceDocument } from '../yaml-document.ts'
 
 /** Paths that the engine always serves. */
 export const RESERVED = ['/payments/{id}', '/payments/{id}/{digest}'] as const

@@ -1,8 +1,8 @@
-import { FORM_MEDIA, JSON_MEDIA, kindOf, LARGEST_BYTES, parseSize } from './body.ts'
-import { type CheckContext, type DeclaredPlace, entriesOf, routesOf } from './check-context.ts'
+import { FORM_MEDIA, JSON_MEDIA, kindOf, LARGEST_BYTES, parseSize } from '../body.ts'
+import { type CheckContext, type DeclaredPlace, entriesOf, routesOf } from '../check-context.ts'
 import { checkExample } from './check-references.ts'
-import { error, type Issue } from './issue.ts'
-import type { Path } from './yaml-document.ts'
+import { error, type Issue } from '../issue.ts'
+import type { Path } from '../yaml-document.ts'
 
 /** Checks that requests and answers can have the form that the catalog declares. */
 export function* checkBodies(context: CheckContext): Generator<Issue> {

@@ -1,27 +1,28 @@
-import { isJsonObject, type Json, parseJson } from '../base/json.ts'
-import { once } from '../base/once.ts'
-import { formatShort, LARGEST_PRICE, parsePrice } from '../base/money.ts'
-import { bind, compileSet, ownDeclaration, ownersOf } from './arguments.ts'
-import { compileBody, UNPAID_BYTES } from './body.ts'
-import type { Parameter } from './catalog.ts'
-import { type CheckContext, handlerOf, readText, routesOf } from './check-context.ts'
+import { isJsonObject, type Json, parseJson } from '../../base/json.ts'
+import { once } from '../../base/once.ts'
+import { formatShort, LARGEST_PRICE, parsePrice } from '../../base/money.ts'
+import { bind, compileSet, ownDeclaration, ownersOf } from '../arguments.ts'
+import { compileBody, UNPAID_BYTES } from '../body.ts'
+import type { Parameter } from '../catalog.ts'
+import { type CheckContext, handlerOf, readText, routesOf } from '../check-context.ts'
 import { faultMessage, unusual } from './check-prices.ts'
 import {
   bindAlike,
   boundsOf,
   compilePrice,
-  measureOf,
+  countedBy,
   type PriceInputs,
   priceInputs,
   quoteExample,
   ratesOf,
   valuesOf,
-} from './compile-price.ts'
-import { isOfSeveralTypes } from './body-members.ts'
-import { didYouMean, error, type Issue, type Position } from './issue.ts'
-import { isRuleDecimal, MEASURES, toFine } from './price.ts'
-import type { DeclaredPriceRule } from './schema.ts'
-import type { Path, SourceDocument } from './yaml-document.ts'
+} from './compile.ts'
+import { isOfSeveralTypes } from '../body-members.ts'
+import { didYouMean, error, type Issue, type Position } from '../issue.ts'
+import { MEASURE_NAMES } from './measures.ts'
+import { isRuleDecimal, toFine } from './rule.ts'
+import type { DeclaredPriceRule } from '../schema.ts'
+import type { Path, SourceDocument } from '../yaml-document.ts'
 
 /** Checks that a rule is complete, refers to what exists, and gives every call a price between two limits. */
 export function* checkPriceRules(context: CheckContext): Generator<Issue> {
@@ -137,9 +138,9 @@ function* checkRate(
   { declared, place }: ReturnType<typeof ratesOf>[number],
   inputs: RuleInputs,
 ): Generator<Issue> {
-  const named = measureOf(declared)
+  const named = countedBy(declared)
   if (named === undefined) {
-    const message = `counts one thing: write one of ${MEASURES.join(', ')}`
+    const message = `counts one thing: write one of ${MEASURE_NAMES.join(', ')}`
     yield error('price_measure_missing', document.at([...at, ...place]), message)
     return
   }

@@ -1,8 +1,8 @@
-import { ownDeclaration } from './arguments.ts'
-import { templatesOf } from './catalog.ts'
-import { type CheckContext, type DeclaredPlace, handlerOf, PROXY, routesOf } from './check-context.ts'
-import { didYouMean, error, type Issue, type Position, wordIn } from './issue.ts'
-import type { Path, SourceDocument } from './yaml-document.ts'
+import { ownDeclaration } from '../arguments.ts'
+import { templatesOf } from '../catalog.ts'
+import { type CheckContext, type DeclaredPlace, handlerOf, PROXY, routesOf } from '../check-context.ts'
+import { didYouMean, error, type Issue, type Position, wordIn } from '../issue.ts'
+import type { Path, SourceDocument } from '../yaml-document.ts'
 
 /** Checks that no buyer can redirect the address of a proxy, and that it uses only declared parameters. */
 export function* checkProxies(context: CheckContext): Generator<Issue> {

@@ -1,0 +1,92 @@
+import type { Json } from '../../base/json.ts'
+import type { Micros } from '../../base/money.ts'
+
+/** The price of a call: fixed, or computed from its arguments. */
+export type Price = Micros | ComputedPrice
+
+export interface ComputedPrice {
+  readonly rule: PriceRule
+  /** Lowest and highest price of any call. */
+  readonly lowest: Micros
+  readonly highest: Micros
+  /** Price of the call with the examples of the catalog. */
+  readonly example: Micros
+}
+
+/**
+ * Rule for a price from arguments: `base`, and a price for each choice and each unit, in USD with at most twelve
+ * decimals, as texts. A type alias, so that it counts as JSON: it is published and stored for other processes
+ * unchanged.
+ */
+export type PriceRule = {
+  readonly base: string
+  readonly by: readonly Choice[]
+  readonly per: readonly Rate[]
+  readonly min?: string
+  readonly max?: string
+}
+
+/** The argument that a choice or rate refers to. */
+export type Place = {
+  readonly argument: string
+  /** Member of the body in this argument; `default` is the API's value when it is absent or null. */
+  readonly member?: string
+  readonly default?: Json
+}
+
+/** Adds a price for a value of a parameter; values that are not in `prices` add nothing. */
+export type Choice = Place & {
+  readonly parameter: string
+  readonly prices: Readonly<Record<string, string>>
+  /** Every possible value; `required`: every call has one. */
+  readonly values: readonly string[]
+  readonly required: boolean
+}
+
+/** A counted quantity, and the price of each unit above what is included. */
+export type Rate = Place & {
+  /** A key of `MEASURES`. Rules come from other processes too, which may be of another version. */
+  readonly measure: string
+  /** `body`: the whole body. */
+  readonly parameter: string
+  readonly unit: string
+  readonly price: string
+  readonly included: string
+  readonly least: number
+  /** Absent: no limit. */
+  readonly most?: number
+}
+
+/** The price of one call. */
+export interface Quote {
+  readonly amount: Micros
+  /** The parts of a computed price, in the order of the sum. */
+  readonly parts?: readonly PricePart[]
+}
+
+export type PricePart = {
+  /** `base`, the name of a parameter, a measure and its parameter, or `min` or `max` when that decides. */
+  readonly part: string
+  readonly value?: string
+  readonly count?: number
+  readonly units?: number
+  /** USD. */
+  readonly amount: string
+}
+
+/** The quote for a call whose arguments are invalid. */
+export function quoteLowest(price: Price): Quote {
+  return { amount: typeof price === 'bigint' ? price : price.lowest }
+}
+
+/** The highest price of a call. */
+export function highestOf(price: Price): Micros {
+  return typeof price === 'bigint' ? price : price.highest
+}
+
+/** The highest of several prices; undefined if nothing is sold. */
+export function highestOfAll(prices: readonly (Price | undefined)[]): Micros | undefined {
+  return prices
+    .flatMap((price) => (price === undefined ? [] : [highestOf(price)]))
+    .reduce<Micros | undefined>((a, b) => (a === undefined || b > a ? b : a), undefined)
+}
