@@ -8,7 +8,7 @@ import { settingFiles } from './settings.ts'
 interface Schema {
   readonly type?: string | readonly string[]
   readonly const?: string | number
-  readonly enum?: readonly string[]
+  readonly enum?: readonly (string | number)[]
   readonly description?: string
   readonly pattern?: string
   readonly maxLength?: number
