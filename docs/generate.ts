@@ -1,7 +1,8 @@
-/** Writes docs/catalog.md and docs/errors.md from the catalog's schema and the table of errors: `npm run generate`. */
+/** Writes what the pages and files of the project take from the catalog's schema, the errors and the settings: `npm run generate`. */
 import { writeFileSync } from 'node:fs'
 import { catalogSchema } from '../src/engine/catalog/schema.ts'
 import { ERRORS } from '../src/engine/base/errors.ts'
+import { settingFiles } from './settings.ts'
 
 /** The keywords of JSON Schema that the catalog uses. */
 interface Schema {
@@ -147,3 +148,5 @@ const rows = Object.entries(ERRORS)
       `| ${status} | \`${code}\` | ${cell(title)} | ${cell(hint)} | ${retryable ? 'yes' : 'no'} | ${charged.join(', ')} |`,
   )
 writeFileSync(new URL('errors.md', import.meta.url), `${ERRORS_PAGE}${rows.join('\n')}\n`)
+
+for (const [path, text] of await settingFiles()) writeFileSync(new URL(`../${path}`, import.meta.url), text)

@@ -1,42 +1,13 @@
-import { type BuyerEnv, readBuyerEnv } from './env/buyer-env.ts'
+import { readBuyerEnv } from './env/buyer-env.ts'
 import { EnvError } from './env/env-error.ts'
 import { Reader, type Variables } from './env/reader.ts'
-import {
-  type FacilitatorAccess,
-  hide,
-  type LogLevel,
-  type MetricsSettings,
-  SECRET_NAME,
-} from './env/settings.ts'
+import { hide, SECRET_NAME } from './env/secrets.ts'
+import { SETTINGS } from './settings.ts'
 
 /** The settings of one process: read once, frozen, every problem reported together. The only reader of the environment. */
-export interface Env extends BuyerEnv {
-  readonly production: boolean
-  readonly catalog: string
-  readonly host: string
-  readonly trustProxy: boolean
-  readonly payTo: string | undefined
-  readonly settlerKeys: readonly `0x${string}`[]
-  /** Of the account that refunds are sent from. */
-  readonly refundKey: `0x${string}` | undefined
-  /** Settle for us where we have no signer of our own; in order of preference. */
-  readonly facilitators: readonly FacilitatorAccess[]
-  readonly mppRecipient: string | undefined
-  /** The first signs challenges, all are known. */
-  readonly mppSecretKeys: readonly string[]
-  /** The ledger of several machines, and their cache unless that has one of its own. */
-  readonly redisUrl: string | undefined
-  readonly cacheRedisUrl: string | undefined
-  /** The operator answers for Redis settings that cannot be read. */
-  readonly ledgerUnsafe: boolean
-  /** Replicas of Redis that must have a change before it counts as stored. */
-  readonly ledgerReplicas: number
+export interface Env extends Readonly<ReturnType<typeof readSettings>> {
   /** Bases of the MCP servers by their name in the catalog; one that is not here is served below BASE_URL. */
   readonly mcpUrls: Readonly<Record<string, string>>
-  /** Origins of other sites whose pages may call MCP servers. */
-  readonly mcpOrigins: readonly string[]
-  readonly logLevel: LogLevel
-  readonly metrics: MetricsSettings
   /** What the service has read of its own variables. */
   readonly service: unknown
   /** Value of a variable the catalog names as a credential; undefined when it is not set. */
@@ -57,25 +28,8 @@ export function readEnv(variables: Variables, service: ServiceVariables = {}): E
   const reader = new Reader(variables)
   const secrets = new Map(Object.entries(variables).filter(([name]) => SECRET_NAME.test(name)))
   const env: Env = {
-    ...readBuyerEnv(reader),
-    production: reader.text('NODE_ENV') === 'production',
-    catalog: reader.text('CATALOG') ?? 'catalog.yaml',
-    host: reader.text('HOST') ?? '0.0.0.0',
-    trustProxy: reader.flag('TRUST_PROXY'),
-    payTo: reader.address('PAY_TO'),
-    settlerKeys: reader.keys('SETTLER_PRIVATE_KEY'),
-    refundKey: reader.keys('REFUND_PRIVATE_KEY')[0],
-    facilitators: reader.facilitators(),
-    mppRecipient: reader.address('MPP_RECIPIENT'),
-    mppSecretKeys: reader.secrets('MPP_SECRET_KEY'),
-    redisUrl: reader.redis('REDIS_URL'),
-    cacheRedisUrl: reader.redis('CACHE_REDIS_URL'),
-    ledgerUnsafe: reader.flag('LEDGER_UNSAFE'),
-    ledgerReplicas: reader.count('LEDGER_REPLICAS') ?? 0,
+    ...readSettings(reader),
     mcpUrls: reader.mcpUrls(service.mcpUrls ?? {}),
-    mcpOrigins: reader.origins('MCP_ORIGINS'),
-    logLevel: reader.logLevel('LOG_LEVEL'),
-    metrics: { port: reader.port('METRICS_PORT'), token: reader.text('METRICS_TOKEN') },
     service: service.env?.(reader),
     secret: (name) => {
       secrets.set(name, variables[name])
@@ -86,4 +40,41 @@ export function readEnv(variables: Variables, service: ServiceVariables = {}): E
   for (const name of reader.concealed) secrets.set(name, variables[name])
   if (reader.problems.length > 0) throw new EnvError(reader.problems)
   return Object.freeze(env)
+}
+
+/** What `SETTINGS` says about each is not repeated here. */
+function readSettings(reader: Reader) {
+  const { environment, catalog, host, trustProxy, drainSeconds, payTo, settlerKeys, refundKey } = SETTINGS
+  const { mppRecipient, mppSecretKeys, ledger, cache, ledgerUnsafe, ledgerReplicas, mcpOrigins } = SETTINGS
+  const { metricsPort, metricsToken, noColor, forceColor } = SETTINGS
+  return {
+    ...readBuyerEnv(reader),
+    production: reader.text(environment.variable) === 'production',
+    catalog: reader.text(catalog.variable) ?? catalog.default,
+    host: reader.text(host.variable) ?? host.default,
+    trustProxy: reader.flag(trustProxy.variable),
+    drainSeconds: reader.count(drainSeconds.variable) ?? drainSeconds.default,
+    payTo: reader.address(payTo.variable),
+    settlerKeys: reader.keys(settlerKeys.variable),
+    refundKey: reader.keys(refundKey.variable)[0],
+    facilitators: reader.facilitators(),
+    mppRecipient: reader.address(mppRecipient.variable),
+    mppSecretKeys: reader.secrets(mppSecretKeys.variable),
+    redisUrl: reader.redis(ledger.variable),
+    cacheRedisUrl: reader.redis(cache.variable),
+    ledgerUnsafe: reader.flag(ledgerUnsafe.variable),
+    ledgerReplicas: reader.count(ledgerReplicas.variable) ?? ledgerReplicas.default,
+    mcpOrigins: reader.origins(mcpOrigins.variable),
+    logLevel: reader.logLevel(),
+    metricsPort: reader.port(metricsPort.variable),
+    metricsToken: reader.text(metricsToken.variable),
+    /** Whether log lines are coloured; undefined: in a terminal. */
+    color: readColor(reader.text(noColor.variable), reader.text(forceColor.variable)),
+  }
+}
+
+/** https://no-color.org and https://force-color.org; the first wins. */
+function readColor(no: string | undefined, force: string | undefined): boolean | undefined {
+  if (no !== undefined) return false
+  return force === undefined ? undefined : force !== '0'
 }

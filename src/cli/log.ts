@@ -1,6 +1,6 @@
 import type { AccessRecord, Observe } from '../engine/base/access-record.ts'
 import { ERRORS, Failure, LedgerError } from '../engine/base/errors.ts'
-import { asciiJson } from '../engine/base/json.ts'
+import { asciiJson, type JsonObject } from '../engine/base/json.ts'
 import { formatShort } from '../engine/base/money.ts'
 import type { Env } from '../env.ts'
 import type { Terminal } from './command.ts'
@@ -11,7 +11,7 @@ const FLUSH_MS = 500
 /** Limit of unwritten bytes; later lines are dropped, since a log must neither stop a service nor fill its memory. */
 const KEPT_BYTES = 16 * 1024 * 1024
 /** More than the end of a line ever has: each character of a detail may take six bytes. */
-const LONGEST_END = 2_048
+const LONGEST_END = 2_304
 const LONGEST_DETAIL = 300
 
 /** How long a reader may take for the last lines. */
@@ -19,51 +19,120 @@ const CLOSE_MS = 1_000
 
 const STDERR = 2
 
-/** The log of requests. */
+const LEVELS = ['debug', 'info', 'warn', 'error'] as const
+
+type Level = (typeof LEVELS)[number]
+
+/** Something that happened to the process. */
+export interface LogEvent {
+  readonly level: Level
+  /** What happened, for searches. */
+  readonly event: 'start' | 'reload' | 'reload_refused' | 'notice' | 'fault' | 'uncaught' | 'stop'
+  /** The same for people. */
+  readonly message: string
+  readonly fields?: JsonObject
+}
+
+/** Everything that a running server says to its operator, on stderr: one line for each request and each event. */
 export interface Log {
   readonly observe: Observe
+  readonly write: (event: LogEvent) => void
+  /** A warning of the engine. */
+  readonly warn: (message: string) => void
+  /** An error outside of requests, or a bug. */
+  readonly error: (fault: unknown) => void
   /** Resolves when every line is written, or nobody reads them. */
   close(): Promise<void>
 }
 
+interface LogSettings extends Pick<Env, 'logLevel' | 'color' | 'hide'> {
+  readonly terminal: Pick<Terminal, 'err' | 'logReader'>
+  readonly now: () => number
+}
+
 /**
- * The access log: one line per request on stderr, JSON for a program, a short one for a person. Undefined at LOG_LEVEL=silent. What a line
- * holds is in `Access`: nothing that was asked, sent or paid with. `hide` removes addresses and keys.
+ * Lines are JSON for a program, short for a person. A line of a request holds nothing that was asked, sent or paid with;
+ * `hide` removes addresses and keys from the rest.
  */
-export async function openLog(
-  level: Env['logLevel'],
-  { err, logReader }: Pick<Terminal, 'err' | 'logReader'>,
+export async function openLog({ logLevel, color, hide, terminal, now }: LogSettings): Promise<Log> {
+  const wanted = logLevel === 'silent' ? [] : LEVELS.slice(LEVELS.indexOf(logLevel))
+  const isWanted = (level: Level): boolean => wanted.includes(level)
+  const isForPeople = terminal.logReader === 'person' || color === true
+  const { observe, line, close } = isForPeople
+    ? linesForPeople(terminal, isWanted, hide, color ?? true)
+    : await linesForPrograms(isWanted, hide, terminal.err)
+  const write = (event: LogEvent): void => {
+    if (isWanted(event.level)) line(event)
+  }
+  return {
+    observe,
+    write,
+    warn: (message) => write({ level: 'warn', event: 'notice', message }),
+    error: createErrorReporter(write, now, hide),
+    close,
+  }
+}
+
+interface Lines extends Pick<Log, 'observe' | 'close'> {
+  readonly line: (event: LogEvent) => void
+}
+
+const RED = 31
+const YELLOW = 33
+const GREEN = 32
+const GREY = 90
+
+function linesForPeople(
+  { err }: Pick<Terminal, 'err'>,
+  isWanted: (level: Level) => boolean,
   hide: (text: string) => string,
-): Promise<Log | undefined> {
-  if (level === 'silent') return undefined
-  const wanted = LEVELS.slice(LEVELS.indexOf(level))
-  if (logReader === 'person')
-    return {
-      observe: (access) => {
-        if (wanted.includes(levelOf(access))) err(hide(shortLine(access)))
-      },
-      close: async () => undefined,
-    }
-  const { write, close } = await openStderr()
+  isColored: boolean,
+): Lines {
+  const paint = (color: number | undefined, text: string): string =>
+    isColored && color !== undefined ? `\u001b[${color}m${text}\u001b[0m` : text
+  return {
+    observe: (access) => {
+      if (!isWanted(levelOf(access))) return
+      const { status } = access
+      const color = status >= 500 ? RED : status >= 400 && status !== 402 ? YELLOW : status === 402 ? GREY : GREEN
+      err(`${paint(color, String(status))}  ${hide(shortLine(access))}`)
+    },
+    line: ({ level, message }) =>
+      err(paint(level === 'error' ? RED : level === 'warn' ? YELLOW : undefined, hide(message))),
+    close: async () => undefined,
+  }
+}
+
+async function linesForPrograms(
+  isWanted: (level: Level) => boolean,
+  hide: (text: string) => string,
+  err: (line: string) => void,
+): Promise<Lines> {
+  const { write, writeNow, close } = await openStderr(err)
   const time = isoTime()
   // A line of pino's own costs a tenth of an unpaid answer: what repeats is written out once, and there are no more kinds
   // of lines than the catalog allows.
   const kinds = new Map<string, Kind[]>()
   const observe = (access: AccessRecord): void => {
-    const { place, ms, payment, detail } = access
+    const { place, ms, payment, detail, requestId } = access
     let known = kinds.get(place)
     if (known === undefined) kinds.set(place, (known = []))
     let kind = known.find(({ like }) => isLike(like, access))
     if (kind === undefined) {
-      kind = { like: access, begin: wanted.includes(levelOf(access)) ? repeated(access) : undefined }
+      kind = { like: access, begin: isWanted(levelOf(access)) ? repeated(access) : undefined }
       known.push(kind)
     }
     if (kind.begin === undefined) return
     const paid = payment === undefined ? '' : `,"payment":${JSON.stringify(payment)}`
     const why = detail === undefined ? '' : `,"detail":${asciiJson(hide(detail).slice(0, LONGEST_DETAIL))}`
-    write(kind.begin, `,"ms":${ms}${paid}${why},"time":"${time()}"}\n`)
+    write(kind.begin, `,"ms":${ms}${paid}${why},"requestId":"${requestId}","time":"${time()}"}\n`)
   }
-  return { observe, close }
+  return {
+    observe,
+    line: ({ level, event, message, fields }) =>
+      writeNow(hide(JSON.stringify({ level, event, message, ...fields, time: time() }))),
+    close,
+  }
 }
 
 /** Lines of one place that differ in their end only. */
@@ -79,16 +148,20 @@ function isLike(one: AccessRecord, other: AccessRecord): boolean {
     one.method === other.method &&
     one.status === other.status &&
     one.cached === other.cached &&
-    one.price === other.price
+    one.price === other.price &&
+    one.cause === other.cause
   )
 }
 
 /**
  * Writes lines of two parts, many at a time. They become bytes at once: text that is strung together and kept for a while
- * costs more than all the rest.
+ * costs more than all the rest. All lines take the same way, so that none is written into another.
  */
-async function openStderr(): Promise<
-  Pick<Log, 'close'> & { readonly write: (begin: Buffer, end: string) => void }
+async function openStderr(err: (line: string) => void): Promise<
+  Pick<Log, 'close'> & {
+    readonly write: (begin: Buffer, end: string) => void
+    readonly writeNow: (line: string) => void
+  }
 > {
   const { pino } = await import('pino')
   const destination = pino.destination({
@@ -99,6 +172,7 @@ async function openStderr(): Promise<
   destination.on('error', () => undefined)
   const page = Buffer.allocUnsafe(TOGETHER_BYTES)
   let used = 0
+  let isOpen = true
   const turn = (): void => {
     if (used > 0) destination.write(page.toString('utf8', 0, used))
     used = 0
@@ -112,10 +186,16 @@ async function openStderr(): Promise<
       used += begin.copy(page, used)
       used += page.write(end, used, 'latin1')
     },
+    writeNow: (line) => {
+      if (!isOpen) return err(line)
+      turn()
+      destination.write(`${line}\n`)
+    },
     // A write that is under way when the process exits is lost.
     close: () =>
       new Promise((resolve) => {
         turn()
+        isOpen = false
         const timer = setTimeout(resolve, CLOSE_MS)
         destination.once('close', () => {
           clearTimeout(timer)
@@ -138,50 +218,41 @@ function isoTime(): () => string {
   }
 }
 
-const LEVELS = ['debug', 'info', 'warn', 'error'] as const
-
 /** Bugs are errors; failing sources and unacceptable payments are warnings. */
-function levelOf({ status, outcome }: AccessRecord): 'info' | 'warn' | 'error' {
+function levelOf({ status, outcome }: AccessRecord): Level {
   if (outcome === 'internal') return 'error'
   return status >= 500 ? 'warn' : 'info'
 }
 
 /** All of a line but its end. */
 function repeated(access: AccessRecord): Buffer {
-  const { place, method, status, outcome, price, cached } = access
+  const { place, method, status, outcome, price, cached, cause } = access
   const fields = {
     level: levelOf(access),
     method,
     route: place,
     status,
     outcome,
+    ...(cause === undefined ? {} : { cause }),
     ...(price === undefined ? {} : { price: formatShort(price) }),
     ...(cached === undefined ? {} : { cache: cached ? 'hit' : 'miss' }),
   }
   return Buffer.from(JSON.stringify(fields).slice(0, -1))
 }
 
-function shortLine({
-  place,
-  method,
-  status,
-  outcome,
-  detail,
-  price,
-  cached,
-  ms,
-  payment,
-}: AccessRecord): string {
+function shortLine(access: AccessRecord): string {
+  const { place, method, outcome, detail, cause, price, cached, ms, payment, requestId } = access
   const words = [
-    String(status),
     method,
     place,
     outcome === 'ok' ? '' : ERRORS[outcome].title.toLowerCase(),
-    detail === undefined ? '' : `(${detail})`,
+    detail === undefined ? '' : `(${detail}${cause === undefined ? '' : `: ${cause}`})`,
     price === undefined ? '' : `$${formatShort(price)}`,
     cached === true ? 'cached' : '',
     `${ms} ms`,
     payment ?? '',
+    // Whoever looks at a failure looks for what else belongs to it.
+    outcome === 'ok' || outcome === 'payment_required' ? '' : requestId,
   ]
   return words.filter((word) => word !== '').join('  ')
 }
@@ -190,26 +261,37 @@ function shortLine({
 const QUIET_MS = 30_000
 
 /**
- * Reports errors outside of requests to the operator: bugs with their stack, others in one line. `hide` removes
+ * Reports errors outside of requests to the operator: bugs with their stack, others in one sentence. `hide` removes
  * addresses and keys that libraries and handlers put into their messages.
  */
 export function createErrorReporter(
-  { err }: Pick<Terminal, 'err'>,
+  write: (event: LogEvent) => void,
   now: () => number,
   hide: (text: string) => string,
 ): (fault: unknown) => void {
   const reportedAt = new Map<string, number>()
   return (fault) => {
-    const text = hide(
+    const message = hide(
       fault instanceof LedgerError
         ? `ledger: ${fault.message}`
         : fault instanceof Failure
           ? fault.message
-          : `unexpected: ${fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)}`,
+          : `unexpected: ${stackOf(fault)}`,
     )
     for (const [line, at] of reportedAt) if (now() - at >= QUIET_MS) reportedAt.delete(line)
-    if (reportedAt.has(text)) return
-    reportedAt.set(text, now())
-    err(text)
+    if (reportedAt.has(message)) return
+    reportedAt.set(message, now())
+    const code = fault instanceof Failure ? { code: fault.code } : {}
+    write({ level: 'error', event: 'fault', message, fields: { ...code, ...causeOf(fault) } })
   }
+}
+
+function stackOf(fault: unknown): string {
+  return fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)
+}
+
+/** What an error was caused by, in the words of whoever made it. */
+function causeOf(fault: unknown): JsonObject {
+  if (!(fault instanceof Error) || fault.cause === undefined) return {}
+  return { cause: fault.cause instanceof Error ? fault.cause.message : String(fault.cause) }
 }

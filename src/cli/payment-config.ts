@@ -1,51 +1,68 @@
-import type { Catalog, OutsideSource } from '../engine/catalog/catalog.ts'
 import type { PaymentConfig } from '../engine/app/compose.ts'
+import { readPayments } from '../engine/app/options.ts'
+import type { PaymentOptions, RatecardOptions } from '../engine/app/ratecard-options.ts'
+import { VARIABLES } from '../engine/app/setting-names.ts'
+import type { Catalog, OutsideSource } from '../engine/catalog/catalog.ts'
 import { isLoopback } from '../engine/base/loopback.ts'
-import type { SettingNames } from '../engine/payment/protocol.ts'
 import { addressOfKey } from '../engine/chains/evm/signature.ts'
 import type { StandIns } from '../engine/service-definition.ts'
 import type { Env } from '../env.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
-import type { Call } from './command.ts'
-
-/** What the settings of payments are called in the environment. */
-export const VARIABLES: SettingNames = {
-  payTo: 'PAY_TO',
-  signerKeys: 'SETTLER_PRIVATE_KEY',
-  facilitators: 'FACILITATOR_URL',
-  cdpSecret: 'CDP_API_KEY_SECRET',
-  mppRecipient: 'MPP_RECIPIENT',
-  mppSecretKeys: 'MPP_SECRET_KEY',
-  baseUrl: 'BASE_URL',
-  rpcUrl: (chainId) => `RPC_URL_${chainId}`,
-}
 
 /** Origin for buyers; without the setting, only this machine can reach the service. */
 export function baseUrlOf({ baseUrl, port }: Pick<Env, 'baseUrl' | 'port'>): string {
   return baseUrl ?? `http://localhost:${port}`
 }
 
-/** Payees and settlement, from the environment or the sandbox. */
-export function paymentConfig({ env }: Call, catalog: Catalog, sandbox: Sandbox | undefined): PaymentConfig {
-  if (sandbox !== undefined) {
-    const { evm, tempo } = sandbox
-    return {
-      payTo: evm.payTo,
-      rpcUrls: { [evm.chainId]: evm.rpcUrl, [tempo.chainId]: tempo.rpcUrl },
-      signerKeys: [evm.settlerKey],
-      mppRecipient: tempo.recipient,
-      mppSecretKeys: [tempo.secretKey],
-      facilitators: [],
-    }
-  }
+/** The options of `createRatecard` that are in the environment. */
+export function optionsOf(env: Env): Omit<RatecardOptions, 'catalog' | 'handlers'> {
   return {
-    payTo: env.payTo ?? catalog.payments.payTo ?? '',
-    rpcUrls: env.rpcUrls,
-    signerKeys: env.settlerKeys,
-    mppRecipient: env.mppRecipient,
-    mppSecretKeys: env.mppSecretKeys,
-    facilitators: env.facilitators,
+    baseUrl: baseUrlOf(env),
+    payments: paymentOptions(env),
+    dataDir: env.dataDir,
+    ledger: env.redisUrl,
+    ledgerUnsafe: env.ledgerUnsafe,
+    ledgerReplicas: env.ledgerReplicas,
+    cache: env.cacheRedisUrl ?? env.redisUrl,
+    secrets: env.secret,
+    mcpUrls: env.mcpUrls,
+    mcpOrigins: env.mcpOrigins,
+    trustProxy: env.trustProxy,
   }
+}
+
+function paymentOptions(env: Env): PaymentOptions {
+  const rpcUrls = byNetwork(env.rpcUrls)
+  return {
+    x402: { payTo: env.payTo, signerKeys: env.settlerKeys, facilitators: env.facilitators, rpcUrls },
+    mpp: { recipient: env.mppRecipient, secretKeys: env.mppSecretKeys, rpcUrls },
+  }
+}
+
+/** Payments on the chains of a sandbox. */
+export function sandboxPayments({ evm, tempo }: Sandbox): PaymentOptions {
+  return {
+    x402: {
+      payTo: evm.payTo,
+      signerKeys: [evm.settlerKey],
+      rpcUrls: byNetwork({ [evm.chainId]: evm.rpcUrl }),
+    },
+    mpp: {
+      recipient: tempo.recipient,
+      secretKeys: [tempo.secretKey],
+      rpcUrls: byNetwork({ [tempo.chainId]: tempo.rpcUrl }),
+    },
+  }
+}
+
+function byNetwork(byChain: Readonly<Record<number, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(byChain).map(([chain, url]) => [`eip155:${chain}`, url]))
+}
+
+/** Payees and settlement of a catalog, from the environment. */
+export function paymentConfig(env: Env, catalog: Catalog): PaymentConfig {
+  const config = readPayments({ ...optionsOf(env), catalog: env.catalog }, VARIABLES)
+  return { ...config, payTo: config.payTo || (catalog.payments.payTo ?? '') }
 }
 
 /** The sandbox takes the place of the catalog's payments: play money only, on its own chains. */
@@ -73,7 +90,7 @@ export function sandboxProblems({ production, baseUrl }: Env): string[] {
     ...(production ? ['--sandbox uses play money and is refused with NODE_ENV=production'] : []),
     ...(baseUrl !== undefined && !isLoopback(baseUrl)
       ? [
-          `--sandbox is for this machine only, and BASE_URL is ${baseUrl}; unset it or use http://localhost:<port>`,
+          `--sandbox is for this machine only, and ${VARIABLES.baseUrl} is ${baseUrl}; unset it or use http://localhost:<port>`,
         ]
       : []),
   ]
@@ -84,7 +101,7 @@ export function playMoneyProblems(
   { payTo, signerKeys, mppRecipient = '' }: Pick<PaymentConfig, 'payTo' | 'signerKeys' | 'mppRecipient'>,
   play: ReadonlySet<string>,
 ): string[] {
-  const payees = Object.entries({ PAY_TO: payTo, MPP_RECIPIENT: mppRecipient })
+  const payees = Object.entries({ [VARIABLES.payTo]: payTo, [VARIABLES.mppRecipient]: mppRecipient })
   const signers = signerKeys.filter((key) => play.has((addressOfKey(key) ?? '').toLowerCase()))
   return [
     ...payees
@@ -94,7 +111,7 @@ export function playMoneyProblems(
           `${variable} ${address} is a sandbox or development address: its key is known to others`,
       ),
     ...(signers.length > 0
-      ? ['SETTLER_PRIVATE_KEY is a sandbox or development key: it is known to others']
+      ? [`${VARIABLES.signerKeys} is a sandbox or development key: it is known to others`]
       : []),
   ]
 }

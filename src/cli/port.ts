@@ -38,7 +38,10 @@ const PATH = '/metrics'
  * On the service's own port, for those who send the token; for all others nothing is served at this path. Undefined without a
  * token.
  */
-export function metricsRoute({ token }: Env['metrics'], metrics: Metrics): OperatorRoute | undefined {
+export function metricsRoute(
+  { metricsToken: token }: Pick<Env, 'metricsToken'>,
+  metrics: Metrics,
+): OperatorRoute | undefined {
   if (token === undefined) return undefined
   const wanted = digest(`Bearer ${token}`)
   return (path, { authorization = '' }) =>

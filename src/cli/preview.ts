@@ -9,7 +9,8 @@ import { systemRuntime } from '../engine/base/runtime.ts'
 import type { Env } from '../env.ts'
 import type { Call } from './command.ts'
 import { handlersFor } from './load.ts'
-import { baseUrlOf, VARIABLES } from './payment-config.ts'
+import { VARIABLES } from '../engine/app/setting-names.ts'
+import { baseUrlOf } from './payment-config.ts'
 
 /** What a server with this catalog and environment would serve, without a server: for commands that only look. */
 export async function previewRevision(

@@ -1,18 +1,13 @@
-import { fillPath, variablesOf, type Catalog, type Route } from '../engine/catalog/catalog.ts'
-import type { AllNetworks } from '../engine/app/compose.ts'
-import type { Service } from '../engine/http/service.ts'
+import { fillPath, variablesOf, type Route } from '../engine/catalog/catalog.ts'
+import type { OpenRatecard } from '../engine/app/ratecard.ts'
 import type { Call } from './command.ts'
+import type { Log } from './log.ts'
 import { areSet } from './terminal-text.ts'
 
 export interface BannerFacts {
-  readonly catalog: Catalog
-  readonly ledger: string
   readonly cache: string
   /** What the service says about its stores. */
   readonly stores: readonly string[]
-  readonly paymentNetworks: AllNetworks
-  /** Who is paid by MPP. */
-  readonly recipient: string | undefined
   readonly baseUrl: string
   readonly dataDir: string
   readonly sandbox: boolean
@@ -21,45 +16,49 @@ export interface BannerFacts {
 }
 
 /** One line for everything an operator wants to know at once; the last one, on stdout, says that it serves. */
-export function printBanner({ terminal, env }: Call, service: Service, facts: BannerFacts): void {
-  const { catalog, paymentNetworks, baseUrl, dataDir, host, port } = facts
+export function printBanner({ terminal, env }: Call, app: OpenRatecard, log: Log, facts: BannerFacts): void {
+  const { baseUrl, dataDir, host, port } = facts
+  const { service, networks, titles } = app
+  const { catalog } = service.revision()
   const { routes, payments } = catalog
+  const say = (message: string): void => log.write({ level: 'info', event: 'start', message })
+  const warn = (message: string): void => log.write({ level: 'warn', event: 'start', message })
   const paid = routes.filter(({ kind }) => kind === 'paid')
   const sold = paid.filter(({ operation }) => service.revision().facts.available(operation))
-  terminal.err(
+  say(
     `catalog: ${routes.length} routes, ${sold.length} of ${paid.length} paid ones served, revision ${catalog.revision}`,
   )
   const { x402, mpp } = payments
   if (x402 !== undefined) {
-    for (const { network, payTo } of paymentNetworks.x402.of(x402)) {
-      terminal.err(`x402: ${network.title} (${network.id}), ${network.token.symbol} to ${payTo}`)
+    for (const { network, payTo } of networks.x402.of(x402)) {
+      say(`x402: ${network.title} (${network.id}), ${network.token.symbol} to ${payTo}`)
     }
-    for (const { network, missing } of paymentNetworks.x402.closed(x402)) {
-      terminal.err(`x402: ${network.title} (${network.id}) is not offered: ${missing.join(' and ')} missing`)
+    for (const { network, missing } of networks.x402.closed(x402)) {
+      warn(`x402: ${network.title} (${network.id}) is not offered: ${missing.join(' and ')} missing`)
     }
-    for (const caution of paymentNetworks.x402.cautions(x402)) terminal.err(`x402: ${caution}`)
+    for (const caution of networks.x402.cautions(x402)) warn(`x402: ${caution}`)
   }
   if (mpp !== undefined) {
-    const missing = paymentNetworks.mpp.missing(mpp)
-    terminal.err(
+    const missing = networks.mpp.missing(mpp)
+    say(
       missing.length === 0
-        ? `mpp: Tempo (eip155:${mpp.chain}) to ${facts.recipient}`
+        ? `mpp: Tempo (eip155:${mpp.chain}) to ${app.payments.mppRecipient}`
         : `mpp: Tempo (eip155:${mpp.chain}) is not offered: ${missing.join(' and ')} missing`,
     )
   }
-  terminal.err(`cache: ${facts.cache}`)
-  terminal.err(`ledger: ${facts.ledger}`)
-  for (const line of facts.stores) terminal.err(line)
+  say(`cache: ${facts.cache}`)
+  say(`ledger: ${titles.ledger}`)
+  for (const line of facts.stores) say(line)
   for (const [name, { credentials }] of Object.entries(catalog.sources)) {
     const missing = credentials.filter((variable) => env.secret(variable) === undefined)
     const isUsed = catalog.operations.some(({ sources, planned }) => sources.includes(name) && !planned)
-    if (isUsed && missing.length > 0) terminal.err(`source ${name}: not used before ${areSet(missing)}`)
+    if (isUsed && missing.length > 0) warn(`source ${name}: not used before ${areSet(missing)}`)
   }
   for (const { operation, readiness } of service.revision().operations.values()) {
     const unset = operation.sources.flatMap((name) => catalog.sources[name]?.credentials ?? [])
     const isServed = readiness !== 'not_configured' || operation.upstream !== undefined
     if (isServed || unset.length > 0 || operation.sources.length === 0) continue
-    terminal.err(
+    warn(
       `${operation.id}: not served, none of its sources is set up: ${operation.sources.join(', ')}`,
     )
   }
@@ -70,14 +69,14 @@ export function printBanner({ terminal, env }: Call, service: Service, facts: Ba
   }
   for (const [credentials, [path, ...more]] of unsold) {
     const others = more.length === 0 ? '' : ` and ${more.length} more`
-    terminal.err(`${path}${others}: not served before ${credentials}`)
+    warn(`${path}${others}: not served before ${credentials}`)
   }
   if (facts.sandbox) {
     const wallet = dataDir === env.dataDir ? '' : `DATA_DIR='${dataDir}' `
     const first = sold.find(({ operation }) => operation.method === 'GET')
-    if (first !== undefined) terminal.err(`try: ${wallet}npx ratecard pay '${baseUrl}${sampleCall(first)}'`)
+    if (first !== undefined) say(`try: ${wallet}npx ratecard pay '${baseUrl}${sampleCall(first)}'`)
   } else if (env.baseUrl === undefined) {
-    terminal.err(
+    warn(
       `BASE_URL is not set: challenges and documents say ${baseUrl}, which only this machine can reach`,
     )
   }

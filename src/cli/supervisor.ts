@@ -4,7 +4,7 @@ import { dirname, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Mark, markNow } from '../engine/catalog/load.ts'
 import { isJsonObject } from '../engine/base/json.ts'
-import type { Terminal } from './command.ts'
+import type { Log } from './log.ts'
 import { endNow, listenToSignals, type Signals } from './signals.ts'
 import { Watch } from './watch.ts'
 
@@ -49,7 +49,8 @@ export async function joinSupervisor(): Promise<Supervisor> {
       new Promise((obey) =>
         process.on('message', (order) => isA<Order>(order) && order.kind === kind && obey()),
       )
-    const [stopped, replaced] = [ordered('stop'), ordered('leave')]
+    const stopped = ordered('stop').then(() => 'SIGTERM' as const)
+    const replaced = ordered('leave')
     process.on('message', (order) => {
       if (!isA<Order>(order)) return
       if (order.kind === 'reload') reload()
@@ -98,7 +99,7 @@ interface Generation {
  * serve changes nothing. Resolves to the exit code.
  */
 export async function supervise(
-  { err }: Pick<Terminal, 'err'>,
+  log: Pick<Log, 'write'>,
   openChains: () => Promise<() => Promise<void>>,
 ): Promise<number> {
   const signals = listenToSignals()
@@ -140,7 +141,8 @@ export async function supervise(
           await later.begun
           if (later.served === undefined) {
             watch.note(new Map([...looked, ...later.catalog, ...later.modules]))
-            return err('still serving the handlers loaded before')
+            const message = 'still serving the handlers loaded before'
+            return log.write({ level: 'error', event: 'reload_refused', message })
           }
           watch.note(later.modules)
           const before = current
@@ -148,7 +150,7 @@ export async function supervise(
           follow(later)
           order({ kind: 'leave' }, [before])
           await Promise.race([before.left, before.ended])
-          err('handlers loaded again, in a new process')
+          log.write({ level: 'info', event: 'reload', message: 'handlers loaded again, in a new process' })
         })
       })
     })

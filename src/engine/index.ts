@@ -9,17 +9,9 @@ export type { Reload } from './app/catalog-reload.ts'
 export { Failure, InvalidParameter, type ErrorCode, type FailureOptions } from './base/errors.ts'
 export type { HandlerMap } from './handler.ts'
 export { LedgerError } from './base/errors.ts'
-export {
-  OptionError,
-  type FacilitatorOptions,
-  type Logger,
-  type MppOptions,
-  type PaymentOptions,
-  type RatecardOptions,
-  type RuntimeOptions,
-  type Secrets,
-  type X402Options,
-} from './app/options.ts'
+export { OptionError } from './app/options.ts'
+export type { FacilitatorOptions, Logger, RuntimeOptions, Secrets } from './app/option-values.ts'
+export type { MppOptions, PaymentOptions, RatecardOptions, X402Options } from './app/ratecard-options.ts'
 export { createRatecard, type Ratecard } from './app/ratecard.ts'
 export {
   defineService,

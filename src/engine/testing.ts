@@ -9,7 +9,9 @@ import { findNetwork } from './base/networks.ts'
 import { addressOfKey } from './chains/evm/signature.ts'
 import { systemRuntime } from './base/runtime.ts'
 import type { Ratecard, RatecardOptions } from './index.ts'
-import { createAdapted } from './app/ratecard.ts'
+import { openRatecard } from './app/ratecard.ts'
+import { OPTIONS } from './app/setting-names.ts'
+import { ResourceStack } from './base/resource-stack.ts'
 import { startEvmChain } from '../sandbox/evm/chain.ts'
 
 /** What a test server is given: as {@link RatecardOptions}, without what the test server brings itself. */
@@ -59,10 +61,8 @@ const DRAIN_MS = 5_000
  * await server.close()
  */
 export async function startTestServer(options: TestServerOptions): Promise<TestServer> {
-  const closing: (() => Promise<unknown>)[] = []
-  const close = async (): Promise<void> => {
-    for (const each of closing.splice(0).reverse()) await each()
-  }
+  const opened = new ResourceStack((fault) => console.error(fault))
+  const close = (): Promise<void> => opened.close()
   try {
     const [payerKey, signerKey] = [randomKey(), randomKey()]
     const payTo = addressOf(randomKey())
@@ -75,19 +75,22 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
       tokenName: token.name,
       tokenVersion: token.version,
     })
-    closing.push(() => chain.stop())
+    opened.defer(() => chain.stop())
     await chain.setGas(addressOf(signerKey), GAS)
     await chain.mint(addressOf(payerKey), FUNDS)
     const dataDir = await mkdtemp(join(tmpdir(), 'ratecard-test-'))
-    closing.push(() => rm(dataDir, { recursive: true, force: true }))
+    opened.defer(() => rm(dataDir, { recursive: true, force: true }))
     let app: Ratecard | undefined
-    closing.push(async () => app?.close())
+    opened.defer(async () => app?.close())
     const server = createHttpServer()
     const url = `http://localhost:${await listen(server, 0, '127.0.0.1')}`
-    closing.push(() => closeServer(server, DRAIN_MS))
+    opened.defer(() => closeServer(server, DRAIN_MS))
     const x402Options = { payTo, rpcUrls: { [NETWORK]: chain.rpcUrl }, signerKeys: [signerKey] }
     const settings = { ...options, baseUrl: url, dataDir, payments: { x402: x402Options } }
-    app = await createAdapted(settings, (catalog) => onTestChain(catalog, network.id))
+    app = await openRatecard(settings, {
+      names: OPTIONS,
+      prepare: async () => ({ adapt: (catalog) => onTestChain(catalog, network.id) }),
+    })
     attach(server, app.koa)
     return {
       url,

@@ -1,5 +1,6 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { SETTINGS } from '../settings.ts'
 import type { Reader } from './reader.ts'
 
 /** The settings that `pay` and `mcp` use. */
@@ -16,12 +17,13 @@ export interface BuyerEnv {
 }
 
 export function readBuyerEnv(reader: Reader): BuyerEnv {
+  const { dataDir, stateHome, baseUrl, port, payerKey } = SETTINGS
   return {
-    dataDir: reader.text('DATA_DIR') ?? '.ratecard',
-    stateDir: join(reader.text('XDG_STATE_HOME') ?? join(homedir(), '.local', 'state'), 'ratecard'),
-    baseUrl: reader.origin('BASE_URL'),
-    port: reader.port('PORT') ?? 4021,
+    dataDir: reader.text(dataDir.variable) ?? dataDir.default,
+    stateDir: join(reader.text(stateHome.variable) ?? join(homedir(), '.local', 'state'), 'ratecard'),
+    baseUrl: reader.origin(baseUrl.variable),
+    port: reader.port(port.variable) ?? port.default,
     rpcUrls: reader.rpcUrls(),
-    payerKey: reader.keys('PAYER_PRIVATE_KEY')[0],
+    payerKey: reader.keys(payerKey.variable)[0],
   }
 }

@@ -1,12 +1,19 @@
-import type { FacilitatorAccess, LogLevel } from './settings.ts'
+import { SETTINGS } from '../settings.ts'
+
+export interface FacilitatorAccess {
+  readonly url: string
+  readonly token: string | undefined
+  /** API key of the Coinbase Developer Platform. */
+  readonly cdp?: { readonly keyId: string; readonly keySecret: string }
+}
 
 export type Variables = Readonly<Record<string, string | undefined>>
 
 const SECRET_BYTES = 32
 
-const CDP_URL = 'https://api.cdp.coinbase.com/platform/v2/x402'
-
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
+
+export type LogLevel = (typeof LOG_LEVELS)[number]
 
 function isWeb(value: string): boolean {
   return /^https?:\/\//i.test(value) && URL.canParse(value)
@@ -64,11 +71,12 @@ export class Reader {
     return undefined
   }
 
-  logLevel(name: string): LogLevel {
-    const value = this.text(name) ?? 'info'
+  logLevel(): LogLevel {
+    const { variable, default: usual } = SETTINGS.logLevel
+    const value = this.text(variable) ?? usual
     const level = LOG_LEVELS.find((each) => each === value)
-    if (level === undefined) this.problem(name, `must be one of ${LOG_LEVELS.join(', ')}`)
-    return level ?? 'info'
+    if (level === undefined) this.problem(variable, `must be one of ${LOG_LEVELS.join(', ')}`)
+    return level ?? usual
   }
 
   /** The value of this variable is hidden too. */
@@ -92,11 +100,12 @@ export class Reader {
 
   /** Tokens belong to addresses by their place; an empty place has none. */
   facilitators(): FacilitatorAccess[] {
-    const urls = this.list('FACILITATOR_URL')
-    const tokens = (this.text('FACILITATOR_TOKEN') ?? '').split(',').map((part) => part.trim())
-    if (!urls.every(isWeb)) this.problem('FACILITATOR_URL', 'must be addresses, separated by commas')
+    const { facilitators, facilitatorTokens } = SETTINGS
+    const urls = this.list(facilitators.variable)
+    const tokens = (this.text(facilitatorTokens.variable) ?? '').split(',').map((part) => part.trim())
+    if (!urls.every(isWeb)) this.problem(facilitators.variable, 'must be addresses, separated by commas')
     if (tokens.length > Math.max(urls.length, 1))
-      this.problem('FACILITATOR_TOKEN', 'has more entries than FACILITATOR_URL')
+      this.problem(facilitatorTokens.variable, `has more entries than ${facilitators.variable}`)
     const named = urls.map((url, place) => ({
       url: url.replace(/\/+$/, ''),
       token: tokens[place] || undefined,
@@ -107,12 +116,15 @@ export class Reader {
 
   /** The facilitator of the Coinbase Developer Platform, which settles first where its key is set. */
   #cdp(): FacilitatorAccess | undefined {
-    const [keyId, keySecret] = [this.text('CDP_API_KEY_ID'), this.text('CDP_API_KEY_SECRET')]
-    const url = (this.url('CDP_FACILITATOR_URL') ?? CDP_URL).replace(/\/+$/, '')
+    const { cdpKeyId, cdpKeySecret, cdpUrl } = SETTINGS
+    const [keyId, keySecret] = [this.text(cdpKeyId.variable), this.text(cdpKeySecret.variable)]
+    const url = (this.url(cdpUrl.variable) ?? cdpUrl.default).replace(/\/+$/, '')
     if (keyId !== undefined && keySecret !== undefined)
       return { url, token: undefined, cdp: { keyId, keySecret } }
-    if (keyId !== undefined) this.problem('CDP_API_KEY_SECRET', 'is missing: CDP_API_KEY_ID needs it')
-    if (keySecret !== undefined) this.problem('CDP_API_KEY_ID', 'is missing: CDP_API_KEY_SECRET needs it')
+    if (keyId !== undefined)
+      this.problem(cdpKeySecret.variable, `is missing: ${cdpKeyId.variable} needs it`)
+    if (keySecret !== undefined)
+      this.problem(cdpKeyId.variable, `is missing: ${cdpKeySecret.variable} needs it`)
     return undefined
   }
 

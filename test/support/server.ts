@@ -34,13 +34,17 @@ export interface RunningServer {
   readonly url: string
   readonly dataDir: string
   readonly process: ChildProcess
-  /** Everything the server has written so far. */
+  /** Everything the server has written so far: requests as JSON, events by their message. */
   readonly output: () => string
+  /** The lines of its log, which are one JSON object each. */
+  readonly log: () => readonly LogLine[]
   /** Resolves when the output matches. */
   readonly said: (pattern: RegExp) => Promise<void>
   /** SIGTERM, and SIGKILL if that takes longer than ten seconds; removes the data directory. */
   stop(): Promise<number | null>
 }
+
+export type LogLine = Readonly<Record<string, unknown>>
 
 interface ServerOptions {
   readonly args?: readonly string[]
@@ -65,18 +69,29 @@ export async function startServer({
     ...nodeCommand([program, 'serve', '--port', '0', '--data-dir', directory, ...args], env['NODE_OPTIONS']),
     {
       cwd,
-      env: { PATH: process.env['PATH'] ?? '', ...env },
+      env: { PATH: process.env['PATH'] ?? '', DRAIN_SECONDS: '0', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   )
   let output = ''
+  let part = ''
+  const lines: LogLine[] = []
   const listeners = new Set<() => void>()
   const take = (chunk: Buffer): void => {
     output += chunk.toString('utf8')
     for (const listener of listeners) listener()
   }
   child.stdout.on('data', take)
-  child.stderr.on('data', take)
+  child.stderr.on('data', (chunk: Buffer) => {
+    const whole = (part + chunk.toString('utf8')).split('\n')
+    part = whole.pop() ?? ''
+    for (const line of whole) {
+      const read = readLogLine(line)
+      if (read !== undefined) lines.push(read)
+      const { message = line } = read ?? {}
+      take(Buffer.from(`${String(message)}\n`))
+    }
+  })
   const said = (pattern: RegExp): Promise<void> =>
     new Promise((resolve, reject) => {
       const look = (): void => {
@@ -102,6 +117,7 @@ export async function startServer({
     dataDir: directory,
     process: child,
     output: () => output,
+    log: () => lines,
     said,
     stop: async () => {
       if (child.exitCode === null && child.signalCode === null) {
@@ -115,6 +131,11 @@ export async function startServer({
       return child.exitCode
     },
   }
+}
+
+/** Undefined for text that is no line of the log, such as a warning of Node.js. */
+export function readLogLine(line: string): LogLine | undefined {
+  return line.startsWith('{') ? (JSON.parse(line) as LogLine) : undefined
 }
 
 /** Everything that taking real payments needs, for a server that settles none: its endpoint is never asked. */

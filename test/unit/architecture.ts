@@ -29,11 +29,13 @@ const ENGINE = [
  */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   main: ['cli', 'command-line', 'env'],
-  env: [],
+  /** The table of all settings. */
+  settings: [],
+  env: ['settings'],
   'command-line': ['env', 'handler', 'engine/base'],
   // A package of its own: what it imports is bundled with it.
   buyer: ['command-line', 'env', 'handler', 'engine/base'],
-  cli: ['engine/app', 'handler', 'buyer', 'command-line', 'env', 'sandbox', 'engine/mcp', ...ENGINE],
+  cli: ['engine/app', 'handler', 'buyer', 'command-line', 'env', 'settings', 'sandbox', 'engine/mcp', ...ENGINE],
   // `ratecard/testing` pays as `ratecard pay` does.
   testing: ['buyer', 'public', 'engine/app', 'sandbox', 'handler', ...ENGINE],
   // It is a package of its own, and imports the framework by its name.
@@ -41,7 +43,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   sandbox: ['handler', ...ENGINE],
   public: ['engine/app', 'handler', ...ENGINE],
   handler: ['engine/base'],
-  'engine/app': ['handler', ...ENGINE],
+  'engine/app': ['handler', 'settings', ...ENGINE],
   'engine/base': [],
   'engine/catalog': ['handler', 'engine/base'],
   'engine/ledger': ['engine/base'],

@@ -41,7 +41,10 @@ t.test('gives every unset variable its default', async (t) => {
     mcpUrls: {},
     mcpOrigins: [],
     logLevel: 'info',
-    metrics: { port: undefined, token: undefined },
+    metricsPort: undefined,
+    metricsToken: undefined,
+    color: undefined,
+    drainSeconds: 5,
     service: undefined,
   })
   t.equal(secret('ANYTHING'), undefined)
@@ -76,6 +79,8 @@ t.test('applies every variable', async (t) => {
       MEM_URL: 'https://mem.example',
       TOOLS_URL: 'https://tools.example/',
       LOG_LEVEL: 'warn',
+      NO_COLOR: '1',
+      DRAIN_SECONDS: '20',
       METRICS_PORT: '9464',
       METRICS_TOKEN: 'token of the metrics',
       LEDGER_UNSAFE: 'yes',
@@ -119,7 +124,10 @@ t.test('applies every variable', async (t) => {
     mcpUrls: { game: 'https://mcp.example', memory: 'https://mem.example', tools: 'https://tools.example' },
     mcpOrigins: ['https://inspector.example', '*'],
     logLevel: 'warn',
-    metrics: { port: 9464, token: 'token of the metrics' },
+    metricsPort: 9464,
+    metricsToken: 'token of the metrics',
+    color: false,
+    drainSeconds: 20,
     service: { shoe: '43' },
   })
   t.equal(secret('ACME_TOKEN'), 'abc')

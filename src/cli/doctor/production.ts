@@ -17,7 +17,7 @@ export async function examineProduction(call: Call, url: string | undefined): Pr
   const handlers = Object.keys(await handlersFor(call, file))
   const { catalog } = loadServed(file, { handlers }, baseUrlOf(env))
   const baseUrl = url ?? env.baseUrl
-  const config = paymentConfig(call, catalog, undefined)
+  const config = paymentConfig(env, catalog)
   const paymentNetworks = previewNetworks(config, baseUrl ?? 'http://localhost')
   const step = async (
     name: string,

@@ -9,7 +9,8 @@ import { HEADER_TARGET, measureHeaders } from '../../engine/x402/x402-challenge.
 import { addressOfKey } from '../../engine/chains/evm/signature.ts'
 import { readRedisAddress } from '../../engine/base/redis-address.ts'
 import type { Env } from '../../env.ts'
-import { playMoneyProblems, VARIABLES } from '../payment-config.ts'
+import { VARIABLES } from '../../engine/app/setting-names.ts'
+import { playMoneyProblems } from '../payment-config.ts'
 import { areSet } from '../terminal-text.ts'
 import { fails, warns, ok, type CheckResult } from './check-result.ts'
 

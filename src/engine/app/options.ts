@@ -1,111 +1,9 @@
 import { isAddress } from '../base/address.ts'
-import type { Observe } from '../base/access-record.ts'
 import { didYouMean } from '../catalog/issue.ts'
-import type { PaymentConfig } from './compose.ts'
-import type { HandlerMap } from '../handler.ts'
 import { findNetwork, NETWORKS } from '../base/networks.ts'
-import type { SettingNames } from '../payment/protocol.ts'
-import type { CdpCredentials } from '../x402/facilitators/cdp-token.ts'
-import type { CatalogPlace } from './catalog-thread.ts'
-
-/** What {@link createRatecard} is given. */
-export interface RatecardOptions {
-  /** Path of the catalog file, or its text; files that a text names are read from the working directory. */
-  readonly catalog: CatalogPlace
-  /**
-   * Origin under which buyers reach the service, such as `https://api.example.com`. It is part of every 402 and document,
-   * and has no path: the service is mounted at the root of its host.
-   */
-  readonly baseUrl: string
-  /** Handlers by the name they have in the catalog. Routes with `upstream` need none. */
-  readonly handlers?: HandlerMap | undefined
-  /** How buyers pay. A catalog without paid routes needs none. */
-  readonly payments?: PaymentOptions | undefined
-  /**
-   * Where payments are recorded: `redis://…` or `rediss://…`, shared by all processes with the same payee. Default: an
-   * LMDB store in `dataDir`, for the processes of one machine.
-   */
-  readonly ledger?: string | undefined
-  /** Where answers are cached: `redis://…` or `rediss://…`. Default: the memory of this process. */
-  readonly cache?: string | undefined
-  /** Folder for data on this machine. Default: `.ratecard`. */
-  readonly dataDir?: string | undefined
-  /** Credentials that the catalog refers to by name, as a map such as `process.env`, or as a function. Default: none. */
-  readonly secrets?: Secrets | undefined
-  /** Takes warnings and errors. Default: `console`. */
-  readonly logger?: Logger | undefined
-  /** Called once for each request that has been answered: for an access log or metrics. */
-  readonly onRequest?: Observe | undefined
-  /** Origins of MCP servers by their name in the catalog. Default: `/mcp/NAME` below `baseUrl`. */
-  readonly mcpUrls?: Readonly<Record<string, string>> | undefined
-  /** Origins of other sites whose pages may call MCP servers; `*` allows all. Default: only the service's own. */
-  readonly mcpOrigins?: readonly string[] | undefined
-  /** Whether `X-Forwarded-For` contains the caller's address: true behind a reverse proxy only. Default: false. */
-  readonly trustProxy?: boolean | undefined
-  /** Sources of time, randomness and HTTP requests; for tests. Default: those of the machine. */
-  readonly runtime?: Partial<RuntimeOptions> | undefined
-}
-
-/** The protocols that buyers pay with, as far as the catalog offers them. */
-export interface PaymentOptions {
-  readonly x402?: X402Options | undefined
-  readonly mpp?: MppOptions | undefined
-}
-
-/**
- * x402 v2, scheme `exact`. A network is offered when it can settle: either `facilitators` are given, or an RPC URL for it
- * and `signerKeys`.
- */
-export interface X402Options {
-  /** Address that receives the money, on every network. Default: `payments.pay_to` of the catalog. */
-  readonly payTo?: string | undefined
-  /** JSON-RPC endpoints by the name of the network in the catalog: `{ base: 'https://…' }`. */
-  readonly rpcUrls?: Readonly<Record<string, string>> | undefined
-  /** Private keys (0x and 64 hexadecimal digits) of the accounts that send the settlements and pay their gas. */
-  readonly signerKeys?: readonly string[] | undefined
-  /** Services that settle for you, in order of preference; no key is needed then. */
-  readonly facilitators?: readonly FacilitatorOptions[] | undefined
-}
-
-/** A facilitator, as the x402 specification defines one. */
-export interface FacilitatorOptions {
-  readonly url: string
-  /** Sent as a bearer token. */
-  readonly token?: string | undefined
-  /** API key of the Coinbase Developer Platform, which signs a token for each request instead of `token`. */
-  readonly cdp?: CdpCredentials | undefined
-}
-
-/** MPP with the payment method `tempo`. */
-export interface MppOptions {
-  /** Address that receives the money. */
-  readonly recipient: string
-  /** Texts of at least 32 bytes that sign challenges. The first signs, all are accepted: that is how a key is rotated. */
-  readonly secretKeys: readonly string[]
-  /** JSON-RPC endpoints by network: `tempo`, `tempo-moderato`, or `eip155:` and the chain id. */
-  readonly rpcUrls: Readonly<Record<string, string>>
-}
-
-/** Credentials by name. */
-export type Secrets = Readonly<Record<string, string | undefined>> | ((name: string) => string | undefined)
-
-/** `console` is one, and so is a pino logger. */
-export interface Logger {
-  warn(message: string): void
-  error(fault: unknown): void
-}
-
-/** Sources of time, randomness and HTTP. */
-export interface RuntimeOptions {
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
-  /** Cryptographically random bytes. */
-  readonly random: (bytes: number) => Uint8Array
-  /** Resolves after so many milliseconds. */
-  readonly sleep: (ms: number) => Promise<void>
-  /** Sends requests to nodes, facilitators and upstreams. */
-  readonly fetch: typeof fetch
-}
+import type { PaymentConfig } from './compose.ts'
+import { OPTION_NAMES, type RatecardOptions } from './ratecard-options.ts'
+import { OPTIONS, type OptionNames } from './setting-names.ts'
 
 /**
  * Options that cannot be used. The message names each of them, and what it takes.
@@ -127,23 +25,6 @@ export class OptionError extends TypeError {
   }
 }
 
-/** What settings are called in `RatecardOptions`. */
-export const OPTIONS: SettingNames = {
-  payTo: 'payments.x402.payTo',
-  signerKeys: 'payments.x402.signerKeys',
-  facilitators: 'payments.x402.facilitators',
-  cdpSecret: 'payments.x402.facilitators.cdp.keySecret',
-  mppRecipient: 'payments.mpp.recipient',
-  mppSecretKeys: 'payments.mpp.secretKeys',
-  baseUrl: 'baseUrl',
-  rpcUrl: (chainId) => {
-    const network = NETWORKS.find((each) => each.chainId === chainId)
-    return network === undefined
-      ? `payments.mpp.rpcUrls['eip155:${chainId}']`
-      : `payments.x402.rpcUrls['${network.nickname}']`
-  },
-}
-
 const TEMPO: Readonly<Record<string, number>> = { tempo: 4217, 'tempo-moderato': 42431 }
 
 function chainIdOf(name: string): number | undefined {
@@ -151,19 +32,14 @@ function chainIdOf(name: string): number | undefined {
   return findNetwork(name)?.chainId ?? TEMPO[name] ?? (caip2 === undefined ? undefined : Number(caip2))
 }
 
-/** Names of the options that exist, by where they are. */
+/** The names of the parts of `runtime`, which is for tests. */
 const KNOWN: Readonly<Record<string, readonly string[]>> = {
-  '': 'catalog baseUrl handlers payments ledger cache dataDir secrets logger onRequest mcpUrls mcpOrigins trustProxy runtime'.split(
-    ' ',
-  ),
-  payments: ['x402', 'mpp'],
-  'payments.x402': ['payTo', 'rpcUrls', 'signerKeys', 'facilitators'],
-  'payments.mpp': ['recipient', 'secretKeys', 'rpcUrls'],
+  ...OPTION_NAMES,
   runtime: ['now', 'random', 'sleep', 'fetch'],
 }
 
 /** Throws `OptionError` with all errors; how options work together is checked when the networks are opened. */
-export function readPayments(options: RatecardOptions): PaymentConfig {
+export function readPayments(options: RatecardOptions, names: OptionNames = OPTIONS): PaymentConfig {
   const problems: string[] = []
   const check = (isRight: boolean, option: string, sentence: string): void => {
     if (!isRight) problems.push(`${option} ${sentence}`)
@@ -177,7 +53,7 @@ export function readPayments(options: RatecardOptions): PaymentConfig {
   }
   checkNames(options, '')
   if (problems.includes('options must be an object')) throw new OptionError(problems)
-  const { catalog, baseUrl, handlers = {}, payments = {}, ledger, cache, dataDir } = options
+  const { catalog, baseUrl, handlers = {}, payments = {}, ledger, cache, dataDir, ledgerReplicas = 0 } = options
   checkNames(payments, 'payments')
   checkNames(payments.x402, 'payments.x402')
   checkNames(payments.mpp, 'payments.mpp')
@@ -189,7 +65,7 @@ export function readPayments(options: RatecardOptions): PaymentConfig {
   )
   check(
     isOrigin(baseUrl),
-    'baseUrl',
+    names.baseUrl,
     'must be an origin without a path, such as https://api.example.com: the service is mounted at the root of its host',
   )
   check(
@@ -197,9 +73,14 @@ export function readPayments(options: RatecardOptions): PaymentConfig {
     'handlers',
     'must be an object of handlers by name',
   )
-  for (const [option, url] of Object.entries({ ledger, cache }))
+  for (const [option, url] of Object.entries({ [names.ledger]: ledger, [names.cache]: cache }))
     check(url === undefined || isUrl(url, /^rediss?:$/), option, 'must be a URL: redis://… or rediss://…')
-  check(dataDir === undefined || typeof dataDir === 'string', 'dataDir', 'must be the path of a folder')
+  check(dataDir === undefined || typeof dataDir === 'string', names.dataDir, 'must be the path of a folder')
+  check(
+    Number.isInteger(ledgerReplicas) && ledgerReplicas >= 0,
+    'ledgerReplicas',
+    'must be a whole number of replicas',
+  )
   const { x402 = {}, mpp } = payments
   const readUrls = (urls: Readonly<Record<string, string>>, at: string): Record<number, string> =>
     Object.fromEntries(
@@ -213,8 +94,8 @@ export function readPayments(options: RatecardOptions): PaymentConfig {
     )
   const { payTo, signerKeys = [], facilitators = [] } = x402
   for (const [option, address] of Object.entries({
-    [OPTIONS.payTo]: payTo,
-    [OPTIONS.mppRecipient]: mpp?.recipient,
+    [names.payTo]: payTo,
+    [names.mppRecipient]: mpp?.recipient,
   }))
     check(
       address === undefined || isAddress(address),
@@ -224,15 +105,15 @@ export function readPayments(options: RatecardOptions): PaymentConfig {
   const keys = signerKeys.filter(isKey)
   check(
     keys.length === signerKeys.length,
-    OPTIONS.signerKeys,
+    names.signerKeys,
     'must be private keys: 0x and 64 hexadecimal digits',
   )
   for (const { url } of facilitators)
-    check(isUrl(url, /^https?:$/), `${OPTIONS.facilitators}.url`, 'must be a URL: https://…')
+    check(isUrl(url, /^https?:$/), `${names.facilitators}.url`, 'must be a URL: https://…')
   const secretKeys = mpp?.secretKeys ?? []
   check(
     secretKeys.every((key) => Buffer.byteLength(key) >= 32),
-    OPTIONS.mppSecretKeys,
+    names.mppSecretKeys,
     'must be texts of at least 32 bytes',
   )
   const rpcUrls = {

@@ -19,14 +19,18 @@ import {
   type AllNetworks,
   type PaymentConfig,
 } from './compose.ts'
-import type { HandlerMap } from '../handler.ts'
+import type { Observe } from '../base/access-record.ts'
 import { createService, type Renderer, type Service, type ServiceSettings } from '../http/service.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { OptionError, OPTIONS, readPayments, type RatecardOptions } from './options.ts'
+import { OptionError, readPayments } from './options.ts'
+import type { RatecardOptions } from './ratecard-options.ts'
+import { OPTIONS, type OptionNames } from './setting-names.ts'
+import { SETTINGS } from '../../settings.ts'
+import { ResourceStack } from '../base/resource-stack.ts'
+import type { Mark } from '../catalog/load.ts'
 import { invalidConfig, missingConfig, movedPayee } from './config-problems.ts'
-import type { SettingNames } from '../payment/protocol.ts'
 import { CatalogReload, type Reload } from './catalog-reload.ts'
-import { systemRuntime, type Runtime } from '../base/runtime.ts'
+import { systemRuntime, type RpcTransport, type Runtime } from '../base/runtime.ts'
 
 /** A catalog that is being served. */
 export interface Ratecard {
@@ -36,6 +40,11 @@ export interface Ratecard {
   callback(): RequestListener
   /** Reads the catalog again and serves it from the next request on; requests in flight finish on the old one. */
   reload(): Promise<Reload>
+  /**
+   * From now on `/health` answers 503, and every answer closes its connection: proxies send their requests elsewhere. To be
+   * called some seconds before the HTTP server is closed.
+   */
+  drain(): void
   /**
    * Finishes the purchases in flight, stops background work and closes the stores. Stop the HTTP server first; requests
    * that come later are answered 503, and nothing is charged for them.
@@ -71,124 +80,177 @@ export interface Ratecard {
  * createServer({ maxHeaderSize: 65_536 }, app.callback()).listen(4021)
  */
 export function createRatecard(options: RatecardOptions): Promise<Ratecard> {
-  return createAdapted(options, (catalog) => catalog)
+  return openRatecard(options, { names: OPTIONS })
 }
 
-/** Like `createRatecard`, for a catalog that is served with changes. */
-export async function createAdapted(
-  options: RatecardOptions,
-  adapt: (catalog: Catalog) => Catalog,
-): Promise<Ratecard> {
-  const payments = readPayments(options)
-  const { catalog: place, handlers = {}, secrets = {}, logger = console, runtime = {} } = options
-  const { dataDir = '.ratecard' } = options
-  const { fetch: fetcher, ...sources } = runtime
-  const baseUrl = new URL(options.baseUrl).origin
-  const log = (line: string): void => logger.warn(line)
-  const read: RatecardSettings['read'] = async (reader, loaded) => {
-    const { catalog, warnings, text } = await reader(place, loaded, baseUrl, new Map())
-    const file = typeof place === 'string' ? place : 'catalog.yaml'
-    for (const issue of warnings) log(formatIssue(issue, file, text))
-    return adapt(catalog)
-  }
-  const catalog = await read(readAtStart, { handlers: Object.keys(handlers) })
-  const cache = await openCache(options.cache, 'cache', log)
-  if ('fault' in cache) throw new OptionError([cache.fault])
-  const ledgerPlace = { directory: join(dataDir, 'ledger'), redisUrl: options.ledger }
-  const { ledger } = await openLedger(ledgerPlace).catch(async (fault: unknown) => {
-    await cache.store.close()
-    throw fault
-  })
-  const closeStores = async (): Promise<void> => {
-    await cache.store.close()
-    await ledger.close()
-  }
-  try {
-    const app = await openRatecard({
-      catalog,
-      read,
-      handlers,
-      payments,
-      names: OPTIONS,
-      ledger,
-      cache: cache.store,
-      secret: typeof secrets === 'function' ? secrets : (name) => secrets[name],
-      baseUrl,
-      mcpUrls: options.mcpUrls ?? {},
-      mcpOrigins: options.mcpOrigins ?? [],
-      trustProxy: options.trustProxy ?? false,
-      observe: options.onRequest,
-      runtime: {
-        ...systemRuntime,
-        ...sources,
-        ...(fetcher === undefined ? {} : { fetcher, caller: fetcher }),
-      },
-      log,
-      report: (fault) => logger.error(fault),
-    })
-    let closing: Promise<void> | undefined
-    return {
-      koa: app.service.koa,
-      callback: () => app.service.koa.callback(),
-      reload: () => app.reload(handlers),
-      close: () => (closing ??= app.close().then(closeStores)),
-    }
-  } catch (fault) {
-    await closeStores()
-    throw fault
-  }
+/** What a program adds that serves a catalog as `ratecard serve` and `ratecard/testing` do. */
+export interface Host {
+  /** What messages call the settings. */
+  readonly names: OptionNames
+  /** Operations that the process serves which this one replaces, by name. */
+  readonly served?: readonly string[] | undefined
+  /** Called once the catalog is read, before anything is opened: options that follow from it. */
+  readonly prepare?: (catalog: Catalog) => Promise<Prepared>
+  /** Called after each attempt to read the catalog, with the files that were read. */
+  readonly read?: (files: ReadonlyMap<string, Mark>) => void
+  /** Called once the stores are open, before a request is answered: what counts and shows what happens. */
+  readonly instrument?: (stores: OpenStores) => Promise<Instruments>
 }
 
-/** Everything that it takes to serve, complete: the defaults are with `createRatecard` and with the command. */
-export interface RatecardSettings extends Pick<
-  ServiceSettings,
-  'catalog' | 'handlers' | 'baseUrl' | 'mcpUrls' | 'mcpOrigins' | 'trustProxy' | 'observe' | 'report'
-> {
-  /** The catalog as it is now, for a reload. Rejects with `CatalogError`. */
-  readonly read: (reader: CatalogReader, loaded: LoadedHandlers) => Promise<Catalog>
-  /** An empty payee is that of the catalog. */
-  readonly payments: PaymentConfig
-  readonly names: SettingNames
-  /** Left open by `close`: closing it is up to the caller. */
+/** What an instrument may read. */
+export interface OpenStores {
   readonly ledger: Ledger
-  readonly cache: CacheStore
-  /** Value of a credential that the catalog names. */
-  readonly secret: (name: string) => string | undefined
-  readonly runtime: Runtime
-  /** Takes a line for the operator. */
-  readonly log: (line: string) => void
-  readonly operator?: OperatorSettings
+  /** The file of a ledger on this machine. */
+  readonly ledgerFile: string | undefined
+  readonly payments: PaymentConfig
 }
 
-/** What the command adds to a service. */
-type OperatorSettings = Pick<ServiceSettings, 'figures' | 'sandbox' | 'bound' | 'settle' | 'operatorRoute'>
+/** Options that follow from the catalog. */
+export interface Prepared {
+  readonly options?: Partial<RatecardOptions>
+  /** Changes each revision before it is served. */
+  readonly adapt?: (catalog: Catalog) => Catalog
+  /** Folder of the ledger. Default: `ledger` in the data folder. */
+  readonly ledgerDirectory?: string
+}
 
-const NO_OPERATOR: OperatorSettings = {
+/** What a host adds to a service for its operator. */
+export interface Instruments extends Pick<
+  ServiceSettings,
+  'figures' | 'sandbox' | 'bound' | 'settle' | 'operatorRoute'
+> {
+  /** Besides `onRequest`. */
+  readonly observe: Observe | undefined
+  /** Sends the calls of nodes in place of `runtime`. */
+  readonly caller: RpcTransport | undefined
+}
+
+const NO_INSTRUMENTS: Instruments = {
   figures: () => new Map(),
   sandbox: false,
   bound: () => undefined,
   settle: undefined,
   operatorRoute: undefined,
+  observe: undefined,
+  caller: undefined,
 }
 
-/** A service, with what the command displays of it. */
-export interface OpenRatecard {
+/** A service, with what its host shows of it. */
+export interface OpenRatecard extends Ratecard {
   readonly service: Service
   readonly networks: AllNetworks
-  /** Reads the catalog again and serves it with these handlers. */
-  readonly reload: (handlers: HandlerMap) => Promise<Reload>
-  /** Resolves when nothing uses the stores any more. */
-  readonly close: () => Promise<void>
+  readonly ledger: Ledger
+  /** The kinds of the stores and their addresses, for people. */
+  readonly titles: { readonly ledger: string; readonly cache: string }
+  /** Who is paid, and what settles. */
+  readonly payments: PaymentConfig
+}
+
+/** Like `createRatecard`, for a host. */
+export async function openRatecard(declared: RatecardOptions, host: Host): Promise<OpenRatecard> {
+  const { names } = host
+  readPayments(declared, names)
+  const { catalog: place, handlers: known = {}, logger = console } = declared
+  const log = (line: string): void => logger.warn(line)
+  const report = (fault: unknown): void => logger.error(fault)
+  const read: ReadCatalog = async (reader, loaded) => {
+    const files = new Map<string, Mark>()
+    try {
+      const { catalog, warnings, text } = await reader(place, loaded, declared.baseUrl, files)
+      const file = typeof place === 'string' ? place : 'catalog.yaml'
+      for (const issue of warnings) log(formatIssue(issue, file, text))
+      return catalog
+    } finally {
+      host.read?.(files)
+    }
+  }
+  const first = await read(readAtStart, { handlers: Object.keys(known), served: host.served })
+  const { adapt = (catalog) => catalog, ...prepared }: Prepared = (await host.prepare?.(first)) ?? {}
+  const options = { ...declared, ...prepared.options }
+  const payments = readPayments(options, names)
+  const { dataDir = SETTINGS.dataDir.default, ledgerUnsafe = false, ledgerReplicas } = options
+  const stores = new ResourceStack(report)
+  try {
+    const cache = await openCache(options.cache, names.cache, log)
+    if ('fault' in cache) throw new OptionError([cache.fault])
+    stores.defer(() => cache.store.close())
+    const directory = prepared.ledgerDirectory ?? join(dataDir, 'ledger')
+    const { ledger, title } = await openLedger({
+      directory,
+      redisUrl: options.ledger,
+      ledgerUnsafe,
+      ...(ledgerReplicas === undefined ? {} : { ledgerReplicas }),
+    })
+    stores.defer(() => ledger.close())
+    const app = await compose({
+      options,
+      payments,
+      catalog: adapt(first),
+      read: async (reader, loaded) => adapt(await read(reader, loaded)),
+      host,
+      ledgerFile: options.ledger === undefined ? join(directory, 'data.mdb') : undefined,
+      ledger,
+      cache: cache.store,
+      log,
+      report,
+    })
+    stores.defer(app.close)
+    return {
+      ...app,
+      ledger,
+      titles: { ledger: title, cache: cache.title },
+      koa: app.service.koa,
+      drain: () => app.service.drain(),
+      callback: () => app.service.koa.callback(),
+      close: () => stores.close(),
+    }
+  } catch (fault) {
+    await stores.close()
+    throw fault
+  }
+}
+
+/** Reads the catalog as it is now. Rejects with `CatalogError`. */
+type ReadCatalog = (reader: CatalogReader, loaded: LoadedHandlers) => Promise<Catalog>
+
+interface Parts {
+  readonly options: RatecardOptions
+  /** An empty payee is that of the catalog. */
+  readonly payments: PaymentConfig
+  readonly catalog: Catalog
+  readonly read: ReadCatalog
+  readonly host: Host
+  readonly ledger: Ledger
+  readonly ledgerFile: string | undefined
+  readonly cache: CacheStore
+  /** Takes a line for the operator. */
+  readonly log: (line: string) => void
+  readonly report: (fault: unknown) => void
 }
 
 /** How often the networks are looked at again. */
 const INSPECTION_MS = 300_000
 
 /** Rejects with `OptionError` when no payment could be accepted with these settings. */
-export async function openRatecard(settings: RatecardSettings): Promise<OpenRatecard> {
-  const { catalog, names, ledger, cache, secret, baseUrl, runtime, log, report } = settings
-  const payTo = payeeOf(settings, catalog)
-  const config = { ...settings.payments, payTo }
+async function compose(
+  parts: Parts,
+): Promise<Pick<OpenRatecard, 'service' | 'networks' | 'payments' | 'reload' | 'close'>> {
+  const { options, catalog, ledger, ledgerFile, cache, log, report, host } = parts
+  const { names } = host
+  const { handlers = {}, secrets = {} } = options
+  const secret = typeof secrets === 'function' ? secrets : (name: string) => secrets[name]
+  const baseUrl = new URL(options.baseUrl).origin
+  const payeeIn = (revised: Catalog): string => parts.payments.payTo || (revised.payments.payTo ?? '')
+  const config = { ...parts.payments, payTo: payeeIn(catalog) }
+  const { observe, caller, ...instruments } =
+    (await host.instrument?.({ ledger, ledgerFile, payments: config })) ?? NO_INSTRUMENTS
+  const { fetch: fetcher, ...sources } = options.runtime ?? {}
+  const runtime: Runtime = {
+    ...systemRuntime,
+    ...sources,
+    ...(fetcher === undefined ? {} : { fetcher, caller: fetcher }),
+    ...(caller === undefined ? {} : { caller }),
+  }
   const owner = `${process.pid}-${Buffer.from(runtime.random(9)).toString('base64url')}`
   const networks = openNetworks({ config, names, baseUrl, ledger, owner, runtime, log, report })
   const problems = [...missingConfig(catalog, config, networks, names), ...invalidConfig(config, names)]
@@ -207,8 +269,16 @@ export async function openRatecard(settings: RatecardSettings): Promise<OpenRate
   }
   const serviceSettings: ServiceSettings = {
     ...runtime,
-    ...settings,
-    ...(settings.operator ?? NO_OPERATOR),
+    ...instruments,
+    catalog,
+    handlers,
+    ledger,
+    baseUrl,
+    mcpUrls: options.mcpUrls ?? {},
+    mcpOrigins: options.mcpOrigins ?? [],
+    trustProxy: options.trustProxy ?? false,
+    observe: both(options.onRequest, observe),
+    report,
     // Processes on several machines measure leases by one clock.
     now: ledger.now,
     protocols: (revised) => protocolsOf(revised, networks, baseUrl, runtime),
@@ -223,12 +293,12 @@ export async function openRatecard(settings: RatecardSettings): Promise<OpenRate
   const service = await createService(serviceSettings, isLarge(catalog) ? render : async ({ pages }) => pages)
   const catalogReload = new CatalogReload({
     service,
-    handlers: settings.handlers,
-    read: settings.read,
+    handlers,
+    read: parts.read,
     render,
     inspectSettings: (revised) => [
       ...missingConfig(revised, config, networks, names),
-      ...movedPayee(payTo, payeeOf(settings, revised)),
+      ...movedPayee(config.payTo, payeeIn(revised)),
     ],
   })
   /** Networks that cannot be settled on are not offered, until they can. */
@@ -247,8 +317,9 @@ export async function openRatecard(settings: RatecardSettings): Promise<OpenRate
   return {
     service,
     networks,
-    reload: async (loaded) => {
-      const result = await catalogReload.reload(loaded)
+    payments: config,
+    reload: async () => {
+      const result = await catalogReload.reload(handlers)
       if (result.kind === 'reloaded') inspect()
       return result
     },
@@ -260,6 +331,10 @@ export async function openRatecard(settings: RatecardSettings): Promise<OpenRate
   }
 }
 
-function payeeOf({ payments }: RatecardSettings, catalog: Catalog): string {
-  return payments.payTo === '' ? (catalog.payments.payTo ?? '') : payments.payTo
+function both(one: Observe | undefined, other: Observe | undefined): Observe | undefined {
+  if (one === undefined || other === undefined) return one ?? other
+  return (access) => {
+    one(access)
+    other(access)
+  }
 }

@@ -1,11 +1,14 @@
 import { ERRORS, type ErrorCode } from './errors.ts'
 import type { Micros } from './money.ts'
+import type { UpstreamCause } from './upstream-cause.ts'
 
 /**
  * One answered request as its operator may see it, without arguments, caller or answer. All names come from the
  * catalog, so the number of different values is bounded by the number of routes.
  */
 export interface AccessRecord {
+  /** What `X-Request-Id` of the answer says: visible ASCII, at most 128 characters, without quotes and backslashes. */
+  readonly requestId: string
   readonly method: string
   /** Route template, document path or `tool <name>`; `unknown` when the catalog has no such entry. */
   readonly place: string
@@ -17,6 +20,8 @@ export interface AccessRecord {
    * several reasons have one code. Undefined below 500.
    */
   readonly detail: string | undefined
+  /** Why an upstream or source has failed. */
+  readonly cause: UpstreamCause | undefined
   /** Price of the paid operation; undefined for everything free. */
   readonly price: Micros | undefined
   /** Whether the answer came from the cache; undefined when unknown. */

@@ -265,6 +265,7 @@ export const ERRORS = {
     'Try again after Retry-After; the paid route is not limited.',
   ),
   service_starting: passing(503, 'Service is starting', 'Try again after Retry-After.'),
+  service_stopping: passing(503, 'Service is stopping', 'Try again after Retry-After.'),
   service_busy: passing(503, 'Too many large requests at once', 'Try again after Retry-After.'),
   internal: passing(
     500,

@@ -5,6 +5,7 @@ import { Failure } from '../base/errors.ts'
 import { serveMcp, type McpServing, type McpSettings } from './mcp.ts'
 import { failed, note, problem, respond, type Reply } from './reply.ts'
 import type { Revision } from './revision.ts'
+import { STOPPING, type Phase } from './stopping.ts'
 import { IndexedRouter, templateOf } from './indexed-router.ts'
 import { canonicalPath, splitTarget } from './request-target.ts'
 import { prefersPage } from './payment-required-page.ts'
@@ -14,11 +15,8 @@ import { cors, allowOptions } from './cors.ts'
 
 export interface AppSettings extends AccessLogSettings, McpSettings {
   readonly trustProxy: boolean
-  readonly serving: {
-    readonly now: Serving
-    /** Whether the stores are about to be closed. */
-    readonly stopping: boolean
-  }
+  readonly serving: { readonly now: Serving }
+  readonly phase: () => Phase
   /** A route for the operator alone. */
   readonly operatorRoute: OperatorRoute | undefined
 }
@@ -40,6 +38,7 @@ export function createApp(settings: AppSettings): Koa {
   // `problems` reports errors.
   app.silent = true
   app.use(accessLog(settings))
+  app.use(leaving(settings))
   app.use(problems(settings))
   app.use(hostFaults(settings))
   app.use((ctx, next) => (ctx.path.includes('/mcp') ? mcp(ctx, next) : next()))
@@ -51,6 +50,14 @@ export function createApp(settings: AppSettings): Koa {
   app.use(allowOptions)
   app.use(new IndexedRouter().allowedMethods())
   return app
+}
+
+/** Closes each connection after its answer once the process is to stop, so that no request meets a closed one. */
+function leaving({ phase }: AppSettings): Middleware {
+  return async (ctx, next) => {
+    await next()
+    if (phase() !== 'serving' && !ctx.headerSent) ctx.set('Connection', 'close')
+  }
 }
 
 /** Turns errors and unanswered requests into problem documents. */
@@ -92,13 +99,9 @@ function notFound(ctx: Context, { notFound: page }: Revision): Reply {
 }
 
 /** Refuses requests that the surrounding application has changed so that a sale would fail; charges nothing. */
-function hostFaults({ serving, report }: AppSettings): Middleware {
+function hostFaults({ phase, report }: AppSettings): Middleware {
   return (ctx, next) => {
-    if (serving.stopping) {
-      const headers = { 'Retry-After': '2', Connection: 'close' }
-      respond(ctx, problem('ledger_unavailable', 'the service is stopping', { charged: 'no', headers }))
-      return
-    }
+    if (phase() === 'stopping') return respond(ctx, STOPPING)
     const fault = mountFault(ctx)
     if (fault === undefined) return next()
     report(new Error(fault))

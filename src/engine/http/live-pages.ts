@@ -13,6 +13,7 @@ import type { UsageStore, Days } from '../usage/usage-store.ts'
 import type { ListingReport } from '../x402/facilitators/listing-reports.ts'
 import type { NetworkHealth } from '../x402/exact-evm/exact-networks.ts'
 import { JSON_TYPE, ok, problem, type Reply } from './reply.ts'
+import { STOPPING, type Phase } from './stopping.ts'
 import type { Revision } from './revision.ts'
 import { statusModel, stats, type AllFigures, type StatusSnapshot } from './status.ts'
 
@@ -27,6 +28,7 @@ export interface LiveSettings {
   /** Reports of facilitators about listings. */
   readonly listings: () => Promise<readonly ListingReport[]>
   readonly refused: () => RefusedReload | undefined
+  readonly phase: () => Phase
   readonly report: (fault: unknown) => void
 }
 
@@ -39,7 +41,8 @@ export function livePages(
   revision: Revision,
 ): (name: LiveDocument) => Promise<Reply> {
   const shared = new Map<LiveDocument, { readonly until: number; readonly reply: Promise<Reply> }>()
-  return (name) => {
+  return async (name) => {
+    if (name === 'health' && settings.phase() !== 'serving') return STOPPING
     const now = settings.now()
     const known = shared.get(name)
     if (known !== undefined && now < known.until) return known.reply
@@ -65,7 +68,10 @@ async function render(settings: LiveSettings, revision: Revision, name: LiveDocu
 }
 
 /** Answers 503 while payments cannot be recorded, so that a load balancer uses another process. */
-async function health({ ledger, now, report }: LiveSettings, { catalog }: Revision): Promise<Reply> {
+async function health(
+  { ledger, now, refused, report }: LiveSettings,
+  { catalog }: Revision,
+): Promise<Reply> {
   try {
     await ledger.listExpiring('health', now())
   } catch (fault) {
@@ -74,8 +80,11 @@ async function health({ ledger, now, report }: LiveSettings, { catalog }: Revisi
       ? problem('ledger_lost', LEDGER_LOST, { charged: 'no', headers: { 'Retry-After': '30' } })
       : problem('ledger_unavailable', LEDGER_AWAY, { charged: 'no', headers: { 'Retry-After': '2' } })
   }
-  return jsonReply({ status: 'ok', revision: catalog.revision })
+  const { revision } = catalog
+  return jsonReply({ status: 'ok', revision, ...(refused() === undefined ? {} : { detail: REFUSED }) })
 }
+
+const REFUSED = 'the catalog file cannot be served: an earlier revision of it is'
 
 const LEDGER_AWAY = 'the record of payments cannot be reached now'
 const LEDGER_LOST =

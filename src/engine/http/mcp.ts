@@ -110,13 +110,15 @@ async function answerMessage(settings: McpSettings, ctx: Context, server: ToolSe
         gone: disconnectSignal(ctx.res),
       }),
     )
-    const { status, code = status === 402 ? 'payment_required' : 'internal', detail } = answered.reply
+    const { status, code = status === 402 ? 'payment_required' : 'internal', detail, cause } = answered.reply
     settings.observe?.({
+      requestId: String(ctx.state['requestId']),
       method: 'POST',
       place: `tool ${call.name}`,
       status,
       outcome: status < 400 ? 'ok' : code,
       detail: detailOf(status, code, detail),
+      cause,
       price: answered.price ?? fixedPrice(tool.served),
       cached: undefined,
       ms: settings.now() - began,

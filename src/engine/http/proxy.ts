@@ -1,5 +1,6 @@
 import { isJsonMedia } from '../catalog/body.ts'
 import { Failure } from '../base/errors.ts'
+import { UpstreamFault } from '../base/upstream-cause.ts'
 import { hasContent, isSuccessStatus, type SuccessStatus } from '../base/success-status.ts'
 import type { StreamAnswer, UntypedCheck, UntypedHandler, VerbatimAnswer } from '../handler.ts'
 import { parseJson, type Json, type JsonObject } from '../base/json.ts'
@@ -118,7 +119,8 @@ function unavailable({ status, headers }: Response, now: Date): Failure {
   if (status === 429)
     return new Failure('source_limited', 'the upstream is limiting us', { retryAfter: retryAfter ?? 30 })
   const detail = `the upstream answered with status ${status}`
-  return new Failure('source_error', detail, retryAfter === undefined ? {} : { retryAfter })
+  const cause = new UpstreamFault('status', detail)
+  return new Failure('source_error', detail, { cause, ...(retryAfter === undefined ? {} : { retryAfter }) })
 }
 
 const LONGEST_WAIT = 3_600
@@ -185,7 +187,7 @@ async function readAnswer(
   if (bytes.length === 0) {
     // 204 and 205 have no content; another GET without content is an answer that got lost.
     if (hasContent(head.status) && method === 'GET')
-      throw new Failure('source_error', 'the upstream answered with nothing')
+      throw broken('body', 'the upstream answered with nothing')
     return { content: { ...head, type: type || 'text/plain; charset=utf-8', text: '' } }
   }
   requireWanted(response, wanted.mediaType)
@@ -207,7 +209,7 @@ function requireWanted(response: Response, promised: string | undefined): void {
       : essence === promised || (isJsonMedia(essence) && isJsonMedia(promised))
   if (isWanted) return
   discard(response)
-  throw new Failure('source_error', `the upstream answered with ${essence || 'no media type'}`)
+  throw broken('type', `the upstream answered with ${essence || 'no media type'}`)
 }
 
 /** Headers of the connection to the upstream, and those that say how its bytes were sent, are not the buyer's. */
@@ -276,7 +278,7 @@ async function* chunksOf({ body }: Response): AsyncGenerator<Uint8Array, void> {
   try {
     yield* body ?? []
   } catch (cause) {
-    throw new Failure('source_error', 'the upstream broke off its answer', { cause })
+    throw broken('body', 'the upstream broke off its answer', cause)
   }
 }
 
@@ -286,5 +288,10 @@ function discard(response: Response): void {
 
 function requireJson(text: string): void {
   if (parseJson(text.replace(/^\ufeff/, '')) === undefined)
-    throw new Failure('source_error', 'the upstream calls its answer JSON, and it is not')
+    throw broken('body', 'the upstream calls its answer JSON, and it is not')
+}
+
+/** An answer of the upstream that is none. */
+function broken(kind: 'body' | 'type', detail: string, cause?: unknown): Failure {
+  return new Failure('source_error', detail, { cause: new UpstreamFault(kind, detail, { cause }) })
 }

@@ -13,6 +13,7 @@ import {
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import type { AnswerHead, StoredAnswer } from '../ledger/payment-record.ts'
 import type { Micros } from '../base/money.ts'
+import { upstreamCauseOf, type UpstreamCause } from '../base/upstream-cause.ts'
 import { hasContent } from '../base/success-status.ts'
 import { problemMembers } from '../purchase/problem.ts'
 
@@ -22,6 +23,7 @@ export interface Notes {
   readonly price?: Micros | undefined
   readonly code?: ErrorCode | undefined
   readonly detail?: string | undefined
+  readonly cause?: UpstreamCause | undefined
   readonly cached?: boolean | undefined
   /** The calls inside the request have lines of their own. */
   readonly logged?: boolean
@@ -44,15 +46,17 @@ export interface Reply {
   readonly code?: ErrorCode
   /** The same in a sentence, for the log. */
   readonly detail?: string
+  /** Why an upstream has failed, for the log. */
+  readonly cause?: UpstreamCause
   /** Whether the answer came from the cache, where it says so. */
   readonly cached?: boolean
 }
 
 export function respond(
   ctx: Context,
-  { status, headers, body, stream, vary, code, detail, cached }: Reply,
+  { status, headers, body, stream, vary, code, detail, cause, cached }: Reply,
 ): void {
-  note(ctx, { code, detail, cached })
+  note(ctx, { code, detail, cause, cached })
   ctx.status = status
   ctx.set(headers)
   if (vary !== undefined) {
@@ -93,7 +97,8 @@ export function failed(failure: Failure, { charged, ...refund }: ChargeMembers =
   const headers =
     retryAfter === undefined ? {} : { 'Retry-After': String(Math.max(1, Math.ceil(retryAfter))) }
   const reply = problem(code, detail, { charged, extra: { ...extra, ...refund }, headers })
-  return { ...reply, detail: loggedDetail(failure) }
+  const cause = upstreamCauseOf(failure)
+  return { ...reply, detail: loggedDetail(failure), ...(cause === undefined ? {} : { cause }) }
 }
 
 /** 422 in the shape of the specification's HTTPValidationError. */

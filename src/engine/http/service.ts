@@ -21,11 +21,12 @@ import type { LiveSettings } from './live-pages.ts'
 import type { Pages } from './rendered-pages.ts'
 import { createRevision, type Revision, type RevisionSettings } from './revision.ts'
 import { createRouter } from './router.ts'
+import type { Phase } from './stopping.ts'
 
 export interface ServiceSettings
   extends
     Omit<RevisionSettings, 'protocols'>,
-    Omit<LiveSettings, 'usageStore' | 'refused'>,
+    Omit<LiveSettings, 'usageStore' | 'refused' | 'phase'>,
     Pick<AppSettings, 'bound' | 'mcpOrigins' | 'observe' | 'operatorRoute' | 'random' | 'trustProxy'> {
   readonly sleep: (ms: number) => Promise<void>
   /** The protocols of a catalog; called for every revision. */
@@ -51,6 +52,8 @@ export type Renderer = (revision: Revision) => Promise<Pages>
 export interface Service {
   readonly koa: Koa
   readonly revision: () => Revision
+  /** From now on `/health` answers 503, and every answer closes its connection. */
+  drain(): void
   /** Resolves when nothing uses the ledger any more. Later requests are answered 503. */
   idle(): Promise<void>
   /**
@@ -62,6 +65,8 @@ export interface Service {
   offerAnew(): Promise<void>
   /** Records that a new catalog was refused: the status shows it until the next swap. */
   refuse(errors: RefusedReload['errors']): void
+  /** The new catalog that was refused, as long as an earlier one is served in its place. */
+  refused(): RefusedReload | undefined
 }
 
 /** Creates the service of a catalog. */
@@ -74,6 +79,7 @@ export async function createService(settings: ServiceSettings, render: Renderer)
   const buyers = new BuyerConnections()
   const recentOffers = new RecentOffers(leaseContext)
   let refused: RefusedReload | undefined
+  let phase: Phase = 'serving'
   const shared = {
     ...settings,
     tasks,
@@ -81,6 +87,7 @@ export async function createService(settings: ServiceSettings, render: Renderer)
     deliveries: new Deliveries({ leaseContext, tasks, buyers, trustProxy, report }),
     usageStore,
     refused: () => refused,
+    phase: () => phase,
   }
   const serve = async (catalog: Catalog, handlers: HandlerMap, renderer: Renderer): Promise<Current> => {
     const protocols = settings.protocols(catalog)
@@ -101,7 +108,7 @@ export async function createService(settings: ServiceSettings, render: Renderer)
     const router = await createRouter({ ...shared, cache, purchases }, revision, pages)
     return { revision, purchases, cache, routes: router.routes(), pages, handlers }
   }
-  const serving = { now: await serve(settings.catalog, settings.handlers, render), stopping: false }
+  const serving = { now: await serve(settings.catalog, settings.handlers, render) }
   const koa = createApp({ ...shared, serving })
   const current = (): Revision => serving.now.revision
   const offer = (): Promise<void> => recentOffers.offer(current().catalog)
@@ -121,8 +128,11 @@ export async function createService(settings: ServiceSettings, render: Renderer)
   void tasks.add(offer().catch(report))
   return {
     koa,
+    drain: () => {
+      phase = 'draining'
+    },
     idle: async () => {
-      serving.stopping = true
+      phase = 'stopping'
       await tasks.end()
       await withdraw(current()).catch(report)
       await usageStore.write().catch(report)
@@ -139,6 +149,7 @@ export async function createService(settings: ServiceSettings, render: Renderer)
       const { pages, handlers } = serving.now
       serving.now = await serve(current().catalog, handlers, async () => pages)
     },
+    refused: () => refused,
     refuse: (errors) => {
       refused = { refused_at: new Date(now()).toISOString(), kept: current().catalog.revision, errors }
     },

@@ -8,6 +8,7 @@ import {
   type ErrorCode,
   type Failure,
 } from '../base/errors.ts'
+import { upstreamCauseOf, type UpstreamCause } from '../base/upstream-cause.ts'
 import { isJsonMedia } from '../catalog/body.ts'
 import type { ValidationError } from '../catalog/validation-error.ts'
 import { compact, isJsonObject, type Json, type JsonObject, parseJson } from '../base/json.ts'
@@ -23,6 +24,8 @@ export interface ToolReply {
   readonly code?: ErrorCode
   /** The same in a sentence, for the log. */
   readonly detail?: string
+  /** Why an upstream has failed, for the log. */
+  readonly cause?: UpstreamCause
 }
 
 /** The link to an answer that is too large for a message. */
@@ -127,7 +130,8 @@ export function failed(
     extra: compact({ ...extra, ...refund, retry_after: seconds }),
     meta,
   })
-  return { ...reply, detail: loggedDetail(failure) }
+  const cause = upstreamCauseOf(failure)
+  return { ...reply, detail: loggedDetail(failure), ...(cause === undefined ? {} : { cause }) }
 }
 
 /** The 422 of HTTP. */

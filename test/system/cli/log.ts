@@ -209,6 +209,7 @@ t.test('sums revenue exactly', async (t) => {
     figures: () => new Map(),
     health: async () => [],
     revision: () => 'r1',
+    isRefused: () => false,
     rpcUrls: {},
     ledgerFile: undefined,
   })

@@ -175,6 +175,7 @@ t.test('shows what is owed and what was sent to the buyer, in the books and in t
     figures: () => new Map(),
     health: async () => [],
     revision: () => 'r1',
+    isRefused: () => false,
     rpcUrls: {},
     ledgerFile: undefined,
   })

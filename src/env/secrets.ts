@@ -1,18 +1,3 @@
-export interface FacilitatorAccess {
-  readonly url: string
-  readonly token: string | undefined
-  /** API key of the Coinbase Developer Platform. */
-  readonly cdp?: { readonly keyId: string; readonly keySecret: string }
-}
-
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
-
-/** Metrics are served on a separate port, or on the public port to holders of the token. */
-export interface MetricsSettings {
-  readonly port: number | undefined
-  readonly token: string | undefined
-}
-
 /** What a catalog names as a credential is secret too, whatever it is called. */
 export const SECRET_NAME = /KEY|TOKEN|SECRET|PASSWORD|^RPC_URL_|^(CACHE_)?REDIS_URL$/i
 /** Hiding less than this would tear holes into words. */

@@ -1,0 +1,91 @@
+import { stat } from 'node:fs/promises'
+import { LedgerLostError } from '../engine/base/errors.ts'
+import type { AllFigures } from '../engine/http/status.ts'
+import { findRefundsDue } from '../engine/ledger/clean-up.ts'
+import type { Ledger } from '../engine/ledger/ledger.ts'
+import type { PaymentRecord } from '../engine/ledger/payment-record.ts'
+import type { NetworkHealth } from '../engine/x402/exact-evm/exact-networks.ts'
+import type { Revenue } from './revenue.ts'
+
+export interface MetricSources {
+  readonly ledger: Ledger
+  readonly now: () => number
+  /** How the outside sources have done. */
+  readonly figures: AllFigures
+  /** State of settlement on the networks with payments. */
+  readonly health: () => Promise<readonly NetworkHealth[]>
+  readonly revision: () => string
+  /** Whether the catalog file is refused, and an earlier revision served in its place. */
+  readonly isRefused: () => boolean
+  /** The file of a ledger on this machine. */
+  readonly ledgerFile: string | undefined
+}
+
+/** Payments in doubt, and refunds that are due, are looked for at most so often, and so many of them are counted. */
+const LOOK_MS = 10_000
+const MOST_COUNTED = 1_000
+/** Payments that recovery checks within this time count as uncertain. */
+const SOON_MS = 330_000
+
+/** What is looked up when metrics are read. A store that is unavailable omits its own; the others are still exported. */
+export class Readings {
+  readonly #sources: MetricSources
+  readonly revenue: Revenue
+  /** Payments of which nobody knows yet whether they have settled. */
+  readonly unknown: () => Promise<number>
+  readonly refundsDue: () => Promise<readonly PaymentRecord[]>
+
+  constructor(sources: MetricSources, revenue: Revenue) {
+    const { ledger, now } = sources
+    this.#sources = sources
+    this.revenue = revenue
+    const unknown = recent(now, () => countUnknown(ledger, now()))
+    const due = recent(now, () => findRefundsDue(ledger, MOST_COUNTED))
+    this.unknown = () => unknown().catch(() => Number.NaN)
+    this.refundsDue = () => due().catch(() => [])
+  }
+
+  get figures(): ReturnType<AllFigures> {
+    return this.#sources.figures()
+  }
+
+  get revision(): string {
+    return this.#sources.revision()
+  }
+
+  get isRefused(): boolean {
+    return this.#sources.isRefused()
+  }
+
+  networks(): Promise<readonly NetworkHealth[]> {
+    return this.#sources.health().catch(() => [])
+  }
+
+  /** Why the ledger takes no payment. */
+  async ledgerFault(): Promise<'lost' | 'unavailable' | undefined> {
+    const fault: unknown = await this.#sources.ledger.check().catch((caught: unknown) => caught)
+    if (fault === undefined) return undefined
+    return fault instanceof LedgerLostError ? 'lost' : 'unavailable'
+  }
+
+  /** Undefined for a ledger that has no file on this machine. */
+  async ledgerBytes(): Promise<number | undefined> {
+    const { ledgerFile } = this.#sources
+    if (ledgerFile === undefined) return undefined
+    return (await stat(ledgerFile).catch(() => ({ size: Number.NaN }))).size
+  }
+}
+
+/** What was found within the last seconds, or is looked for again. */
+function recent<T>(now: () => number, find: () => Promise<T>): () => Promise<T> {
+  let last: { readonly at: number; readonly found: Promise<T> } | undefined
+  return () => {
+    if (last === undefined || now() - last.at >= LOOK_MS) last = { at: now(), found: find() }
+    return last.found
+  }
+}
+
+async function countUnknown(ledger: Ledger, now: number): Promise<number> {
+  const due = await ledger.due('money', now + SOON_MS, MOST_COUNTED)
+  return due.filter(({ state }) => state === 'unknown').length
+}

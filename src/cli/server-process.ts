@@ -1,0 +1,317 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { namesOf } from '../engine/app/catalog-reload.ts'
+import { OptionError } from '../engine/app/options.ts'
+import { openRatecard, type OpenRatecard, type Prepared } from '../engine/app/ratecard.ts'
+import { VARIABLES } from '../engine/app/setting-names.ts'
+import { Failure } from '../engine/base/errors.ts'
+import { ResourceStack } from '../engine/base/resource-stack.ts'
+import { systemRuntime } from '../engine/base/runtime.ts'
+import type { Catalog } from '../engine/catalog/catalog.ts'
+import type { HandlerMap } from '../engine/handler.ts'
+import { DELIVERED_MS } from '../engine/http/deliveries.ts'
+import { attach, createHttpServer, type HttpServer } from '../engine/http/server.ts'
+import { closeServer, handOver } from '../engine/http/shutdown.ts'
+import type { StandIns } from '../engine/service-definition.ts'
+import { readTestAddresses } from '../sandbox/known-keys.ts'
+import type { Sandbox } from '../sandbox/sandbox.ts'
+import type { Call } from './command.ts'
+import { handlersFor } from './load.ts'
+import type { Log } from './log.ts'
+import { openMetrics, type Metrics } from './metrics.ts'
+import {
+  baseUrlOf,
+  inSandbox,
+  optionsOf,
+  paymentConfig,
+  playMoneyProblems,
+  sandboxPayments,
+  withStandIns,
+} from './payment-config.ts'
+import { metricsRoute, openMetricsPort, openPort } from './port.ts'
+import { endOnUncaughtError, listenToSignals, type Signals } from './signals.ts'
+import { printBanner } from './startup-banner.ts'
+import { joinSupervisor, type Supervisor } from './supervisor.ts'
+import { Watch } from './watch.ts'
+
+/** What a server is to serve, and how. */
+export interface Plan {
+  readonly file: string
+  readonly port: number
+  readonly sandbox: boolean
+  readonly offline: boolean
+  readonly watch: boolean
+  readonly dataDir: string
+}
+
+/** As long as a signed payment is valid: what is paid for by then is answered before the process ends. */
+const FINISH_MS = 60_000
+/** What is in flight after an error that nobody has caught: what is paid for is answered by the next process. */
+const FAULT_FINISH_MS = 1_000
+
+/** What one process serves with. */
+interface ServerProcess {
+  readonly call: Call
+  readonly plan: Plan
+  readonly log: Log
+  readonly server: HttpServer
+  /** The address that it listens on. */
+  readonly host: string
+  readonly watch: Watch
+  readonly supervisor: Supervisor | undefined
+  readonly opened: ResourceStack
+}
+
+/** Serves a catalog until a signal ends the process, or another one replaces it. Resolves to the exit code. */
+export async function runServer(call: Call, plan: Plan, log: Log): Promise<number> {
+  const { env } = call
+  // Nobody sends requests to a sandbox through a proxy.
+  const drainMs = plan.sandbox || plan.watch ? 0 : env.drainSeconds * 1_000
+  const supervisor = plan.watch ? await joinSupervisor() : undefined
+  const signals = supervisor ?? listenToSignals(drainMs)
+  const server = createHttpServer({ headers: plan.sandbox ? { 'Ratecard-Sandbox': '1' } : {} })
+  const watch = new Watch(() => performance.now())
+  const opened = new ResourceStack((fault) =>
+    log.write({ level: 'error', event: 'stop', message: `stopping: ${String(fault)}` }),
+  )
+  const end = async (finishMs: number): Promise<void> => {
+    watch.stop()
+    await closeServer(server, finishMs)
+    await opened.close()
+  }
+  endOnUncaughtError(log, async () => {
+    await end(FAULT_FINISH_MS)
+    await log.close()
+  })
+  const host = plan.sandbox ? '127.0.0.1' : env.host
+  try {
+    const process: ServerProcess = { call, plan, log, server, host, watch, supervisor, opened }
+    const { app, port } = await start(process)
+    serveRevisions(process, app, port, signals)
+    await Promise.race([
+      stopped(process, app, signals, drainMs),
+      ...(supervisor === undefined ? [] : [replaced(process, supervisor, port)]),
+    ])
+    return 0
+  } finally {
+    await end(FINISH_MS)
+  }
+}
+
+interface Started {
+  readonly app: OpenRatecard
+  readonly port: number
+}
+
+/** Opens everything, and answers requests. */
+async function start(process: ServerProcess): Promise<Started> {
+  const { call, plan, log, server, host, watch, supervisor, opened } = process
+  const { env, service: definition, context } = call
+  const before = supervisor?.before
+  const standIns = plan.offline ? await definition.standIns?.(context) : undefined
+  if (standIns !== undefined) opened.defer(() => standIns.stop())
+  const shipped = standIns?.handlers ?? (await definition.handlers(context))
+  const handlers = await handlersFor(call, plan.file, shipped)
+  const figures = definition.sources ?? (() => new Map())
+  let metrics: Metrics | undefined
+  let place: Place | undefined
+  const options = {
+    ...optionsOf(env),
+    catalog: plan.file,
+    handlers,
+    dataDir: plan.dataDir,
+    logger: log,
+    onRequest: log.observe,
+  }
+  const app: OpenRatecard = await openRatecard(options, {
+    names: VARIABLES,
+    served: before?.names,
+    prepare: async (catalog) => (place = await prepare(process, catalog, handlers, standIns)).prepared,
+    read: (files) => {
+      watch.note(files)
+      supervisor?.report({ kind: 'read', files: Array.from(files) })
+    },
+    instrument: async (stores) => {
+      metrics =
+        env.metricsPort === undefined && env.metricsToken === undefined
+          ? undefined
+          : await openMetrics({
+              ledger: stores.ledger,
+              ledgerFile: stores.ledgerFile,
+              rpcUrls: stores.payments.rpcUrls,
+              now: systemRuntime.now,
+              figures,
+              health: () => app.networks.x402.health(),
+              revision: () => app.service.revision().catalog.revision,
+              isRefused: () => app.service.refused() !== undefined,
+            })
+      return {
+        figures,
+        sandbox: plan.sandbox,
+        bound: () => host,
+        settle: metrics?.settle,
+        observe: metrics?.observe,
+        caller: metrics?.countCalls(systemRuntime.caller),
+        operatorRoute: metrics === undefined ? undefined : metricsRoute(env, metrics),
+      }
+    },
+  })
+  opened.defer(() => app.close())
+  if (place === undefined) throw new Error('the catalog was not prepared')
+  const { port, sandbox, stores } = place
+  if (sandbox !== undefined) app.koa.use(sandbox.wallet)
+  attach(server, app.koa)
+  if (metrics !== undefined && env.metricsPort !== undefined)
+    opened.defer(await openMetricsPort(env.metricsPort, host, metrics))
+  if (before !== undefined) await openPort(server, plan.port, host)
+  else
+    printBanner(call, app, log, {
+      cache: cacheTitle(app, call, plan),
+      stores,
+      baseUrl: baseUrlOf({ ...env, port }),
+      dataDir: plan.dataDir,
+      sandbox: plan.sandbox,
+      port,
+      host,
+    })
+  return { app, port }
+}
+
+/** Where a catalog is served, and what its handlers store. */
+interface Place {
+  readonly port: number
+  readonly sandbox: Sandbox | undefined
+  /** What the service says about its stores. */
+  readonly stores: readonly string[]
+  readonly prepared: Prepared
+}
+
+/** Opens what a catalog needs: the port, the chains of the sandbox and the stores of the service. */
+async function prepare(
+  { call, plan, log, server, host, supervisor, opened }: ServerProcess,
+  catalog: Catalog,
+  handlers: HandlerMap,
+  standIns: StandIns | undefined,
+): Promise<Place> {
+  const { env, service: definition, context } = call
+  const before = supervisor?.before
+  const port = before?.port ?? (await openPort(server, plan.port, host))
+  const baseUrl = baseUrlOf({ ...env, port })
+  if (supervisor === undefined) opened.defer(await startChains(plan, log))
+  const sandbox = plan.sandbox
+    ? (await import('../sandbox/sandbox.ts')).readSandbox({ directory: plan.dataDir, baseUrl })
+    : undefined
+  if (sandbox === undefined) {
+    const problems = playMoneyProblems(paymentConfig(env, catalog), readTestAddresses(plan.dataDir))
+    if (problems.length > 0) throw new OptionError(problems)
+  }
+  const stores = await definition.stores?.(context, {
+    handlers: catalog.operations.filter(({ planned }) => !planned).map(({ handler }) => handler),
+    dataDir: plan.dataDir,
+    payments: plan.sandbox ? 'sandbox' : 'real',
+    sources: plan.offline ? 'stand-ins' : 'live',
+    replaces: before !== undefined,
+  })
+  if (stores !== undefined) opened.defer(() => stores.close())
+  const served = { ...handlers, ...unavailableHandlers(stores?.unavailable ?? {}) }
+  const inPlace = (revised: Catalog): Catalog =>
+    standIns === undefined ? revised : withStandIns(revised, standIns)
+  return {
+    port,
+    sandbox,
+    stores: stores?.lines ?? [],
+    prepared:
+      sandbox === undefined
+        ? { options: { baseUrl, handlers: served }, adapt: inPlace }
+        : {
+            options: { baseUrl, handlers: served, ...IN_MEMORY, payments: sandboxPayments(sandbox) },
+            adapt: (revised) => inSandbox(inPlace(revised), sandbox),
+            ledgerDirectory: sandbox.ledgerDirectory,
+          },
+  }
+}
+
+/** Play money and what stand-ins say stay on this machine: they are not for those who pay. */
+const IN_MEMORY = { ledger: undefined, cache: undefined } as const
+
+/** Handlers whose store another process holds answer 503 `not_configured`. */
+function unavailableHandlers(reasons: Readonly<Record<string, string>>): HandlerMap {
+  return Object.fromEntries(
+    Object.entries(reasons).map(([name, reason]) => [
+      name,
+      { run: () => Promise.reject(new Failure('not_configured', reason)), configured: false },
+    ]),
+  )
+}
+
+/** Starts the chains of the sandbox in this process; resolves to what ends them. */
+export async function startChains({ sandbox, dataDir }: Plan, log: Log): Promise<() => Promise<void>> {
+  if (!sandbox) return async () => undefined
+  const { startSandbox } = await import('../sandbox/sandbox.ts')
+  return startSandbox({
+    directory: dataDir,
+    random: systemRuntime.random,
+    log: (message) => log.write({ level: 'info', event: 'start', message }),
+  })
+}
+
+function cacheTitle({ titles }: OpenRatecard, { env }: Call, { sandbox }: Plan): string {
+  const isShared = env.cacheRedisUrl !== undefined || env.redisUrl !== undefined
+  return sandbox || isShared ? titles.cache : `${titles.cache} (set ${VARIABLES.ledger} to share)`
+}
+
+/** Serves the catalog as its files change. */
+function serveRevisions(process: ServerProcess, app: OpenRatecard, port: number, signals: Signals): void {
+  const { plan, log, watch, supervisor } = process
+  const reportServing = (): void =>
+    supervisor?.report({
+      kind: 'serving',
+      served: { names: namesOf(app.service.revision().catalog), port },
+    })
+  const restart = plan.watch ? '' : ' (new handler code needs a restart)'
+  const again = async (): Promise<void> => {
+    const result = await app.reload()
+    const { revision } = result
+    if (result.kind === 'refused') {
+      const message = `${result.reason}\n\n${plan.file}: still serving revision ${revision}`
+      log.write({ level: 'error', event: 'reload_refused', message, fields: { revision } })
+    } else {
+      const message = `${plan.file}: revision ${result.before} → ${revision}${restart}`
+      log.write({ level: 'info', event: 'reload', message, fields: { before: result.before, revision } })
+    }
+    reportServing()
+  }
+  signals.onReload(() => void again())
+  watch.start(again)
+  reportServing()
+}
+
+/** Resolves when a signal has stopped the process, and proxies have had the time to notice. */
+async function stopped(
+  { log }: ServerProcess,
+  app: OpenRatecard,
+  signals: Signals,
+  drainMs: number,
+): Promise<void> {
+  const signal = await signals.stopped
+  const message = 'stopping: requests in flight are finished first'
+  log.write({ level: 'info', event: 'stop', message, fields: { signal } })
+  if (signal === 'SIGINT' || drainMs === 0) return
+  app.drain()
+  await delay(drainMs)
+}
+
+/** Resolves when another process serves in place of this one, and everything is closed. */
+async function replaced(
+  { server, host, watch, opened }: ServerProcess,
+  supervisor: Supervisor,
+  port: number,
+): Promise<void> {
+  await supervisor.replaced
+  watch.stop()
+  const handingOver = handOver(server, port, host)
+  supervisor.report({ kind: 'left' })
+  const { closed } = await handingOver
+  await delay(DELIVERED_MS)
+  await opened.close()
+  await closed
+}

@@ -1,0 +1,137 @@
+// Generated from src/settings.ts by `npm run generate`. Do not edit.
+import type { Observe } from '../base/access-record.ts'
+import type { HandlerMap } from '../handler.ts'
+import type { CatalogPlace } from './catalog-thread.ts'
+import type { FacilitatorOptions, Logger, RuntimeOptions, Secrets } from './option-values.ts'
+
+/** What {@link createRatecard} is given. */
+export interface RatecardOptions {
+  /** Public origin of the service, without a path. All absolute addresses start with it. */
+  readonly baseUrl: string
+  /**
+   * Path of the catalog file; in a program also `{ text }`, whose files are read from the working
+   * directory.
+   */
+  readonly catalog: CatalogPlace
+  /**
+   * Folder for data on this machine: the ledger unless it is in Redis, and kept revisions of the catalog.
+   * Never on a network disk. Default: `.ratecard`.
+   */
+  readonly dataDir?: string | undefined
+  /**
+   * Whether `X-Forwarded-For` has the address of the caller: only behind a proxy of yours that overwrites
+   * it. Default: `false`.
+   */
+  readonly trustProxy?: boolean | undefined
+  /**
+   * Where several machines record payments: `redis://…` or `rediss://…`, shared by all with the same payee.
+   * Refused without `appendonly yes` and `maxmemory-policy noeviction`. Default: LMDB in the data folder.
+   */
+  readonly ledger?: string | undefined
+  /** Redis of the cache. Default: the memory of this process; for the command: `REDIS_URL`. */
+  readonly cache?: string | undefined
+  /**
+   * Whether to use a Redis that does not allow `CONFIG GET`. You are then responsible for its settings.
+   * Default: `false`.
+   */
+  readonly ledgerUnsafe?: boolean | undefined
+  /**
+   * Replicas of Redis that must have a change before it counts as stored (`WAIT`). When fewer answer, sales
+   * stop. Default: `0`.
+   */
+  readonly ledgerReplicas?: number | undefined
+  /**
+   * Origins of other sites whose pages may call MCP servers; `*` allows all. In a variable separated by
+   * commas. Default: only the service’s own.
+   */
+  readonly mcpOrigins?: readonly string[] | undefined
+  /** Handlers by the name they have in the catalog. Routes with `upstream` need none. Default: none. */
+  readonly handlers?: HandlerMap | undefined
+  /**
+   * Credentials that the catalog refers to by name: a map such as `process.env`, or a function. Default:
+   * none; for the command: the environment.
+   */
+  readonly secrets?: Secrets | undefined
+  /** Takes warnings and errors. Default: `console`. */
+  readonly logger?: Logger | undefined
+  /** Called once for each request that has been answered: for an access log or metrics. Default: none. */
+  readonly onRequest?: Observe | undefined
+  /** Origins of MCP servers by their name in the catalog. Default: `/mcp/NAME` below the public origin. */
+  readonly mcpUrls?: Readonly<Record<string, string>> | undefined
+  /** Sources of time, randomness and HTTP requests; for tests. Default: those of the machine. */
+  readonly runtime?: Partial<RuntimeOptions> | undefined
+  /** How buyers pay. A catalog without paid routes needs none. */
+  readonly payments?: PaymentOptions | undefined
+}
+
+/** The protocols that buyers pay with, as far as the catalog offers them. */
+export interface PaymentOptions {
+  /** Payments with x402. */
+  readonly x402?: X402Options | undefined
+  /** Payments with MPP. */
+  readonly mpp?: MppOptions | undefined
+}
+
+/**
+ * x402 v2, scheme `exact`. A network is offered when it can settle: either `facilitators` are given, or an
+ * RPC URL for it and `signerKeys`.
+ */
+export interface X402Options {
+  /**
+   * Address that receives the money, on every x402 network. Its key is not needed here. Default:
+   * `payments.pay_to` of the catalog.
+   */
+  readonly payTo?: string | undefined
+  /**
+   * Private keys (64 hexadecimal digits) of the accounts that send settlements and pay their gas; in a
+   * variable separated by commas. They hold gas money and nothing else. Default: none.
+   */
+  readonly signerKeys?: readonly string[] | undefined
+  /**
+   * JSON-RPC endpoint of each network of the catalog: `{ base: … }`, or a variable of each by its chain id.
+   * Default: none.
+   */
+  readonly rpcUrls?: Readonly<Record<string, string>> | undefined
+  /** Services that settle for you, in order of preference; no key is needed then. Default: none. */
+  readonly facilitators?: readonly FacilitatorOptions[] | undefined
+}
+
+/** MPP with the payment method `tempo`; offered when all of them are given. */
+export interface MppOptions {
+  /** Address that receives MPP payments. Default: none: MPP is not offered. */
+  readonly recipient?: string | undefined
+  /**
+   * Texts of at least 32 bytes that sign challenges (`openssl rand -hex 32`). The first signs, all are
+   * accepted: `current,previous` while you rotate it. Default: none.
+   */
+  readonly secretKeys?: readonly string[] | undefined
+  /**
+   * JSON-RPC endpoints by network: `tempo`, `tempo-moderato`, or `eip155:` and the chain id. Default: none.
+   */
+  readonly rpcUrls?: Readonly<Record<string, string>> | undefined
+}
+
+/** The names of all options, by the path of the object that holds them. */
+export const OPTION_NAMES: Readonly<Record<string, readonly string[]>> = {
+  '': [
+    'baseUrl',
+    'catalog',
+    'dataDir',
+    'trustProxy',
+    'ledger',
+    'cache',
+    'ledgerUnsafe',
+    'ledgerReplicas',
+    'mcpOrigins',
+    'handlers',
+    'secrets',
+    'logger',
+    'onRequest',
+    'mcpUrls',
+    'runtime',
+    'payments',
+  ],
+  payments: ['x402', 'mpp'],
+  'payments.x402': ['payTo', 'signerKeys', 'rpcUrls', 'facilitators'],
+  'payments.mpp': ['recipient', 'secretKeys', 'rpcUrls'],
+}

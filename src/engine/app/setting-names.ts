@@ -1,0 +1,48 @@
+import { NETWORKS } from '../base/networks.ts'
+import type { SettingNames } from '../payment/protocol.ts'
+import { SETTINGS } from '../../settings.ts'
+
+const { payTo, settlerKeys, facilitators, cdpKeySecret, mppRecipient, mppSecretKeys, mppRpcUrls } = SETTINGS
+const { baseUrl, ledger, cache, dataDir, rpcUrls } = SETTINGS
+
+/** The names of settings in messages. */
+export interface OptionNames extends SettingNames {
+  readonly ledger: string
+  readonly cache: string
+  readonly dataDir: string
+}
+
+/** What settings are called in the environment. */
+export const VARIABLES: OptionNames = {
+  payTo: payTo.variable,
+  signerKeys: settlerKeys.variable,
+  facilitators: facilitators.variable,
+  cdpSecret: cdpKeySecret.variable,
+  mppRecipient: mppRecipient.variable,
+  mppSecretKeys: mppSecretKeys.variable,
+  baseUrl: baseUrl.variable,
+  ledger: ledger.variable,
+  cache: cache.variable,
+  dataDir: dataDir.variable,
+  rpcUrl: (chainId) => rpcUrls.variable.replace(/\d+$/, String(chainId)),
+}
+
+/** What settings are called in the options of `createRatecard`. */
+export const OPTIONS: OptionNames = {
+  payTo: payTo.option,
+  signerKeys: settlerKeys.option,
+  facilitators: facilitators.option,
+  cdpSecret: `${facilitators.option}.cdp.keySecret`,
+  mppRecipient: mppRecipient.option,
+  mppSecretKeys: mppSecretKeys.option,
+  baseUrl: baseUrl.option,
+  ledger: ledger.option,
+  cache: cache.option,
+  dataDir: dataDir.option,
+  rpcUrl: (chainId) => {
+    const network = NETWORKS.find((each) => each.chainId === chainId)
+    return network === undefined
+      ? `${mppRpcUrls.option}['eip155:${chainId}']`
+      : `${rpcUrls.option}['${network.nickname}']`
+  },
+}

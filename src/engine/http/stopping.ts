@@ -1,0 +1,13 @@
+import { problem } from './reply.ts'
+
+/**
+ * `draining`: requests are answered, and proxies are asked to send further ones to other processes. `stopping`: the stores are
+ * about to be closed, and requests are refused.
+ */
+export type Phase = 'serving' | 'draining' | 'stopping'
+
+/** What a process answers that does not serve any more. */
+export const STOPPING = problem('service_stopping', 'the service is stopping', {
+  charged: 'no',
+  headers: { 'Retry-After': '1' },
+})
