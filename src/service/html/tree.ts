@@ -1,4 +1,4 @@
-import { tokens } from './tokens.ts'
+import { parseHtml } from './bounded-parser.ts'
 
 export interface Element {
   readonly tag: string
@@ -11,76 +11,39 @@ export interface Page {
   readonly comments: readonly string[]
 }
 
-/** Deeper elements become siblings: no page for people needs more, and who walks the tree must not fall. */
-const DEEPEST = 400
+const MOST_ATTRIBUTES = 100
 
-const VOID: ReadonlySet<string> = new Set(
-  'area base br col embed hr img input link meta param source track wbr'.split(' '),
-)
-const CLOSES_P: ReadonlySet<string> = new Set(
-  'address article aside blockquote details div dl fieldset figure footer form h1 h2 h3 h4 h5 h6 header hr main nav ol p pre section table ul'.split(
-    ' ',
-  ),
-)
-/** What an opening tag ends when it is still open, and where the search for it stops. */
-const ENDS: Readonly<Record<string, readonly [readonly string[], readonly string[]]>> = {
-  li: [['li'], ['ul', 'ol', 'menu']],
-  dt: [['dt', 'dd'], ['dl']],
-  dd: [['dt', 'dd'], ['dl']],
-  tr: [['tr', 'td', 'th'], ['table']],
-  td: [
-    ['td', 'th'],
-    ['tr', 'table'],
-  ],
-  th: [
-    ['td', 'th'],
-    ['tr', 'table'],
-  ],
-  option: [['option'], ['select']],
-}
-
-/** Builds the tree of a page: forgiving as browsers are with end tags, in time proportional to its length. */
+/** Builds the tree of a page. */
 export function parsePage(html: string): Page {
   const root: Element = { tag: '#page', attributes: new Map(), children: [] }
-  const open: Element[] = [root]
-  const count = new Map<string, number>()
   const comments: string[] = []
-  const top = (): Element => open.at(-1) ?? root
-  const close = (to: number): void => {
-    for (const { tag } of open.splice(to)) count.set(tag, (count.get(tag) ?? 1) - 1)
-  }
-  const closeOne = (tags: readonly string[], until: readonly string[]): void => {
-    for (let place = open.length - 1; place > 0; place -= 1) {
-      const tag = open[place]?.tag ?? ''
-      if (tags.includes(tag)) return close(place)
-      if (until.includes(tag)) return
-    }
-  }
-  for (const token of tokens(html)) {
-    switch (token.kind) {
-      case 'text':
-        top().children.push(token.text)
-        break
-      case 'comment':
-        if (token.text !== '') comments.push(token.text)
-        break
-      case 'close':
-        if ((count.get(token.tag) ?? 0) > 0) closeOne([token.tag], [])
-        break
-      case 'open': {
-        const { tag, attributes } = token
-        if (CLOSES_P.has(tag) && (count.get('p') ?? 0) > 0)
-          closeOne(['p'], ['div', 'td', 'li', 'section', 'article'])
-        const ends = ENDS[tag]
-        if (ends !== undefined && ends[0].some((each) => (count.get(each) ?? 0) > 0)) closeOne(...ends)
-        const element: Element = { tag, attributes, children: [] }
-        top().children.push(element)
-        if (VOID.has(tag) || open.length > DEEPEST) break
-        open.push(element)
-        count.set(tag, (count.get(tag) ?? 0) + 1)
-      }
-    }
-  }
+  const open = [root]
+  let attributes = new Map<string, string>()
+  const childrenOfTop = (): (Element | string)[] => (open.at(-1) ?? root).children
+  parseHtml(html, {
+    onopentagname: (tag) => {
+      attributes = new Map()
+      const element = { tag: tag.toLowerCase(), attributes, children: [] }
+      childrenOfTop().push(element)
+      open.push(element)
+    },
+    onattribute: (name, value) => {
+      if (attributes.size < MOST_ATTRIBUTES && !attributes.has(name)) attributes.set(name, value)
+    },
+    onclosetag: () => {
+      open.pop()
+    },
+    ontext: (text) => {
+      // An entity is a text of its own: what belongs together is joined.
+      const children = childrenOfTop()
+      const last = children.at(-1)
+      if (typeof last === 'string') children[children.length - 1] = last + text
+      else children.push(text)
+    },
+    oncomment: (text) => {
+      if (text !== '') comments.push(text)
+    },
+  })
   return { root, comments }
 }
 

@@ -1,12 +1,7 @@
-import list from '../data/public-suffixes.json' with { type: 'json' }
+import { parse } from 'tldts'
 
-let rules: ReadonlySet<string> | undefined
-
-/** Built when first asked for: 7,000 rules that a process without web routes never needs. */
-function known(): ReadonlySet<string> {
-  rules ??= new Set(list.rules.split(' '))
-  return rules
-}
+/** Names of any form, and public suffixes in the sense of the list's ICANN section. */
+const OPTIONS = { extractHostname: false, validateHostname: false, allowPrivateDomains: false }
 
 /**
  * Whether a name can exist in the public DNS: its last label is a top-level domain that somebody registers names under.
@@ -20,7 +15,8 @@ export function isPublicName(host: string): boolean {
   // The list has these two for other uses.
   if (top === 'arpa' || top === 'onion') return false
   if (labels.length < 2 || host.length > 253) return false
-  return known().has(top) && labels.every((label) => /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/.test(label))
+  if (!labels.every((label) => /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/.test(label))) return false
+  return parse(host, OPTIONS).isIcann === true
 }
 
 /**
@@ -31,12 +27,6 @@ export function isPublicName(host: string): boolean {
  * registrableDomain('www.shop.example.co.uk') // 'example.co.uk'
  */
 export function registrableDomain(host: string): string | undefined {
-  const labels = host.split('.')
-  const from = (index: number): string => labels.slice(index).join('.')
-  for (const index of labels.keys()) {
-    if (known().has(`!${from(index)}`)) return from(index)
-    const isSuffix = known().has(from(index)) || known().has(`*.${from(index + 1)}`)
-    if (isSuffix) return index === 0 ? undefined : from(index - 1)
-  }
-  return undefined
+  const { domain, isIcann } = parse(host, OPTIONS)
+  return isIcann === true ? (domain ?? undefined) : undefined
 }

@@ -1,4 +1,4 @@
-import { decodeEntities } from '../../html/entities.ts'
+import { decodeHTML } from 'entities'
 
 /** Any element; a less-than sign before a space or a number is one. */
 const ELEMENT = /<\/?[a-z][\w:.-]*(?:\s[^<>]*)?\/?>/gi
@@ -18,9 +18,7 @@ const LONGEST = 10_000
  * plain('Reduction of CO<sub>2</sub> by <i>E. coli</i> &amp;amp; others') // 'Reduction of CO2 by E. coli & others'
  */
 export function plain(text: string): string | undefined {
-  const shown = decodeEntities(
-    decodeEntities(text.slice(0, LONGEST).replace(BLOCK, ' ').replace(ELEMENT, '')),
-  )
+  const shown = decodeHTML(decodeHTML(text.slice(0, LONGEST).replace(BLOCK, ' ').replace(ELEMENT, '')))
   const line = shown
     .replace(ESCAPED, '')
     .replace(UNSEEN, '')

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { findArticle } from '../../../html/article.ts'
 import { writeText } from '../../../html/blocks.ts'
+import { parseHtml } from '../../../html/bounded-parser.ts'
 import { decodePage } from '../../../html/charset.ts'
 import { readHead, type Head } from '../../../html/head.ts'
-import { tokens } from '../../../html/tokens.ts'
 import { parsePage } from '../../../html/tree.ts'
 import { cutText } from './chunks.ts'
 
@@ -92,19 +92,29 @@ function readHtml(page: string): Found {
   }
 }
 
+const SKIPPED: ReadonlySet<string> = new Set(['script', 'style', 'title', 'textarea'])
+
 /** A page of more tags than text: without a tree, all that is not script or style. */
 function strip(page: string): Found {
   const parts: string[] = []
   let skipping: string | undefined
   let links = 0
-  for (const token of tokens(page)) {
-    if (token.kind === 'open' && /^(?:script|style|title|textarea)$/.test(token.tag)) skipping = token.tag
-    if (token.kind === 'close' && token.tag === skipping) skipping = undefined
-    if (token.kind === 'open' && token.tag === 'a') links += 1
-    if (token.kind === 'text' && skipping === undefined) parts.push(token.text)
-  }
+  parseHtml(page, {
+    onopentagname: (tag) => {
+      if (SKIPPED.has(tag)) skipping = tag
+      if (tag === 'a') links += 1
+      parts.push(' ')
+    },
+    onclosetag: (tag) => {
+      if (tag === skipping) skipping = undefined
+      parts.push(' ')
+    },
+    ontext: (text) => {
+      if (skipping === undefined) parts.push(text)
+    },
+  })
   const text = parts
-    .join(' ')
+    .join('')
     .replaceAll(/[ \t\r\f]+/g, ' ')
     .replaceAll(/\s*\n\s*/g, '\n\n')
     .trim()
