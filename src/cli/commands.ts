@@ -91,6 +91,22 @@ export const COMMANDS: readonly Command[] = [
     run: async (call) => (await import('./plan.ts')).plan(call),
   },
   {
+    name: 'revisions',
+    summary: 'list the revisions of the catalog that the server has served and kept',
+    operands: [],
+    options: { 'data-dir': DATA_DIR, json: JSON_OUTPUT },
+    examples: ['ratecard revisions'],
+    run: async (call) => (await import('./revisions.ts')).revisions(call),
+  },
+  {
+    name: 'rollback',
+    summary: 'serve a kept revision in place of the catalog file, until the file changes',
+    operands: ['<revision>'],
+    options: { catalog: CATALOG, handlers: HANDLERS, 'data-dir': DATA_DIR },
+    examples: ['ratecard rollback 3f9a1c2e7b40'],
+    run: async (call) => (await import('./revisions.ts')).rollback(call),
+  },
+  {
     name: 'new',
     summary: 'add a route: its catalog entry, a handler and a test',
     operands: ['<path>'],

@@ -16,6 +16,7 @@ import { readTestAddresses } from '../sandbox/known-keys.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 import type { Call } from './command.ts'
 import { handlersFor } from './load.ts'
+import { keptRevisions } from './kept-revisions.ts'
 import type { Log } from './log.ts'
 import { openMetrics, type Metrics } from './metrics.ts'
 import {
@@ -125,6 +126,7 @@ async function start(process: ServerProcess): Promise<Started> {
   const app: OpenRatecard = await openRatecard(options, {
     names: VARIABLES,
     served: before?.names,
+    kept: plan.sandbox ? undefined : keptRevisions(plan.dataDir),
     prepare: async (catalog) => (place = await prepare(process, catalog, handlers, standIns)).prepared,
     read: (files) => {
       watch.note(files)

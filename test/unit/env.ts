@@ -230,4 +230,6 @@ t.test('reads a file of variables where there is one', async (t) => {
   const env = readEnv({ ...readEnvFile(join(directory, '.env')), PORT: '4200' })
   t.match(env, { port: 4200, baseUrl: 'https://api.example.com' }, 'the environment wins')
   t.strictSame(readEnvFile(join(directory, 'absent')), {})
+  const marked = t.testdir({ '.env': '\ufeffPORT=4100\n' })
+  t.strictSame(readEnvFile(join(marked, '.env')), { PORT: '4100' }, 'without the mark that editors write')
 })

@@ -78,14 +78,19 @@ async function revise(
     return served.join('\n')
   } catch (fault) {
     if (fault instanceof CatalogError) {
-      // Positions only: the message of an issue could quote a secret, such as a misplaced key.
-      const errors = fault.issues.filter(({ severity }) => severity === 'error')
-      service.refuse(errors.map(({ code, position: { line, column } }) => ({ code, line, column })))
+      service.refuse(errorsOf(fault))
       return fault.message
     }
     service.refuse([{ code: 'unexpected' }])
     return `unexpected: ${fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)}`
   }
+}
+
+/** Positions only: the message of an issue could quote a secret, such as a misplaced key. */
+export function errorsOf({ issues }: CatalogError): { code: string; line: number; column: number }[] {
+  return issues
+    .filter(({ severity }) => severity === 'error')
+    .map(({ code, position: { line, column } }) => ({ code, line, column }))
 }
 
 /** What has its handler, by the names of the catalog. */

@@ -9,12 +9,16 @@ import { CatalogError, hasErrors, type Issue } from '../catalog/issue.ts'
 import { compileText, loadCatalog, readerIn, type Loaded, type Mark } from '../catalog/load.ts'
 import { documentNames } from '../documents/all.ts'
 import type { Facts } from '../documents/registry.ts'
+import { readerOfKept, type KeptCatalog } from './kept-revisions.ts'
 import type { Page, Pages } from '../http/rendered-pages.ts'
 import { checkHeaderBudget } from '../x402/x402-challenge.ts'
 import type { AcceptedNetwork } from '../x402/requirements.ts'
 
 /** A catalog to be served: its file, or its text, whose files are read from the working directory. */
 export type CatalogPlace = string | { readonly text: string }
+
+/** What a revision is read from. */
+type RevisionPlace = CatalogPlace | KeptCatalog
 
 /** The names of all handlers; for a reload, also the routes and tools that are `served` now. */
 export type LoadedHandlers = Pick<CheckInputs, 'handlers' | 'served'>
@@ -24,28 +28,36 @@ export type LoadedHandlers = Pick<CheckInputs, 'handlers' | 'served'>
  * file it reads to `files`. Throws `CatalogError`.
  */
 export function loadServed(
-  place: CatalogPlace,
+  place: RevisionPlace,
   loaded: LoadedHandlers,
   baseUrl: string,
   files?: Map<string, Mark>,
 ): Loaded {
   const known = { ...loaded, documents: documentNames }
-  const file = typeof place === 'string' ? place : 'catalog.yaml'
+  const file = fileOf(place)
   const read =
     typeof place === 'string'
       ? loadCatalog(file, known, files)
-      : compileText(file, place.text, { ...known, read: readerIn('.', files) })
+      : compileText(file, place.text, {
+          ...known,
+          read: 'files' in place ? readerOfKept(place) : readerIn('.', files),
+        })
   const { catalog, text, at } = read
   const issues = checkHeaderBudget(catalog, { baseUrl, at })
   if (hasErrors(issues)) throw new CatalogError(file, text, [...read.warnings, ...issues])
   return { ...read, warnings: [...read.warnings, ...issues] }
 }
 
+function fileOf(place: RevisionPlace): string {
+  if (typeof place === 'string') return place
+  return 'file' in place ? place.file : 'catalog.yaml'
+}
+
 export type ReadCatalog = Pick<Loaded, 'catalog' | 'warnings' | 'text'>
 
 /** Reads a catalog for serving. Adds every file it reads to `files`. Rejects with `CatalogError`. */
 export type CatalogReader = (
-  place: CatalogPlace,
+  place: RevisionPlace,
   loaded: LoadedHandlers,
   baseUrl: string,
   files: Map<string, Mark>,
@@ -66,7 +78,7 @@ export interface SentFacts extends Omit<Facts, 'available' | 'paymentRequired'> 
 export type Question =
   | {
       readonly kind: 'read'
-      readonly place: CatalogPlace
+      readonly place: RevisionPlace
       readonly loaded: LoadedHandlers
       readonly baseUrl: string
     }

@@ -2,15 +2,8 @@ import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
 import type Koa from 'koa'
 import { Cache, type CacheStore } from '../cache/cache.ts'
-import {
-  type CatalogReader,
-  isLarge,
-  type LoadedHandlers,
-  readAtStart,
-  renderInThread,
-} from './catalog-thread.ts'
+import { type CatalogReader, isLarge, type LoadedHandlers, renderInThread } from './catalog-thread.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import { formatIssue } from '../catalog/issue.ts'
 import {
   openCache,
   openLedger,
@@ -29,7 +22,9 @@ import { SETTINGS } from '../../settings.ts'
 import { ResourceStack } from '../base/resource-stack.ts'
 import type { Mark } from '../catalog/load.ts'
 import { invalidConfig, missingConfig, movedPayee } from './config-problems.ts'
-import { CatalogReload, type Reload } from './catalog-reload.ts'
+import { CatalogReload, errorsOf, type Reload } from './catalog-reload.ts'
+import { CatalogSource } from './catalog-source.ts'
+import type { KeptRevisions } from './kept-revisions.ts'
 import { systemRuntime, type RpcTransport, type Runtime } from '../base/runtime.ts'
 
 /** A catalog that is being served. */
@@ -91,6 +86,8 @@ export interface Host {
   readonly served?: readonly string[] | undefined
   /** Called once the catalog is read, before anything is opened: options that follow from it. */
   readonly prepare?: (catalog: Catalog) => Promise<Prepared>
+  /** Where revisions are kept, so that a restart with a broken file serves the last one. */
+  readonly kept?: KeptRevisions | undefined
   /** Called after each attempt to read the catalog, with the files that were read. */
   readonly read?: (files: ReadonlyMap<string, Mark>) => void
   /** Called once the stores are open, before a request is answered: what counts and shows what happens. */
@@ -153,18 +150,17 @@ export async function openRatecard(declared: RatecardOptions, host: Host): Promi
   const { catalog: place, handlers: known = {}, logger = console } = declared
   const log = (line: string): void => logger.warn(line)
   const report = (fault: unknown): void => logger.error(fault)
-  const read: ReadCatalog = async (reader, loaded) => {
-    const files = new Map<string, Mark>()
-    try {
-      const { catalog, warnings, text } = await reader(place, loaded, declared.baseUrl, files)
-      const file = typeof place === 'string' ? place : 'catalog.yaml'
-      for (const issue of warnings) log(formatIssue(issue, file, text))
-      return catalog
-    } finally {
-      host.read?.(files)
-    }
-  }
-  const first = await read(readAtStart, { handlers: Object.keys(known), served: host.served })
+  const source = new CatalogSource({
+    place,
+    baseUrl: declared.baseUrl,
+    kept: host.kept,
+    log,
+    noteFiles: host.read ?? (() => undefined),
+  })
+  const { catalog: first, fault } = await source.readAtStart({
+    handlers: Object.keys(known),
+    served: host.served,
+  })
   const { adapt = (catalog) => catalog, ...prepared }: Prepared = (await host.prepare?.(first)) ?? {}
   const options = { ...declared, ...prepared.options }
   const payments = readPayments(options, names)
@@ -186,7 +182,7 @@ export async function openRatecard(declared: RatecardOptions, host: Host): Promi
       options,
       payments,
       catalog: adapt(first),
-      read: async (reader, loaded) => adapt(await read(reader, loaded)),
+      read: async (reader, loaded) => adapt(await source.read(reader, loaded)),
       host,
       ledgerFile: options.ledger === undefined ? join(directory, 'data.mdb') : undefined,
       ledger,
@@ -195,6 +191,18 @@ export async function openRatecard(declared: RatecardOptions, host: Host): Promi
       report,
     })
     stores.defer(app.close)
+    const keep = (): void => {
+      try {
+        source.keep(app.service.revision().catalog)
+      } catch (cause) {
+        log(`this revision is not kept for a restart: ${String(cause)}`)
+      }
+    }
+    if (fault === undefined) keep()
+    else {
+      app.service.refuse(errorsOf(fault))
+      report(new Error(`${fault.message}\n\nserving revision ${first.revision}, which was served before`))
+    }
     return {
       ...app,
       ledger,
@@ -202,6 +210,11 @@ export async function openRatecard(declared: RatecardOptions, host: Host): Promi
       koa: app.service.koa,
       drain: () => app.service.drain(),
       callback: () => app.service.koa.callback(),
+      reload: async () => {
+        const result = await app.reload()
+        if (result.kind === 'reloaded') keep()
+        return result
+      },
       close: () => stores.close(),
     }
   } catch (fault) {

@@ -156,8 +156,8 @@ export async function createService(settings: ServiceSettings, render: Renderer)
   }
 }
 
-/** Interval at which a process stores its counters, which limits the loss when it is killed. */
-const WRITING_MS = 60_000
+/** Interval at which a process stores what it has counted, which limits the loss when it is killed. */
+const WRITING_MS = 2_000
 
 /** Interval of the search for answers without a payment. */
 const SWEEPING_MS = 3_600_000
