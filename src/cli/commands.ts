@@ -25,7 +25,7 @@ export const COMMANDS: readonly Command[] = [
       include: {
         value: 'PATTERN',
         multiple: true,
-        text: "with --from: only these operations, such as '/pets*' or 'GET *'",
+        text: "with --from: only these operations, such as '/pets*' or 'GET *', also those about accounts or administration",
       },
       exclude: { value: 'PATTERN', multiple: true, text: 'with --from: not these operations' },
     },

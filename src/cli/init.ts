@@ -6,8 +6,10 @@ import { documentNames } from '../engine/documents/all.ts'
 import { parsePrice } from '../engine/base/money.ts'
 import type { Call } from './command.ts'
 import { UsageError } from '../command-line/usage-error.ts'
-import { readOpenapi } from './init/read-openapi.ts'
+import { openDocument } from './init/document-source.ts'
+import type { Filter } from './init/operation.ts'
 import { sellOpenapi } from './init/proxy-shop.ts'
+import { readOpenapi } from './init/read-openapi.ts'
 import { firstShop, joinManifests, packageSource, TYPES_FILE, type PackageSource } from './init/shop.ts'
 import { replaceFile, taken, writeFiles, type Files } from './new-files.ts'
 import { counted } from './terminal-text.ts'
@@ -49,19 +51,19 @@ async function beginProxy(call: Call, folder: string, source: string): Promise<n
   const price = flags.text('price')
   if (price !== undefined && parsePrice(price).kind === 'fault')
     throw new UsageError('--price takes USD for one call, such as 0.005')
-  const address = /^https?:\/\//.test(source) ? source : undefined
-  const read = readOpenapi(address === undefined ? readFileSync(source, 'utf8') : await download(address))
+  const opened = await openDocument(source)
+  const read = await readOpenapi(opened)
   if (read.kind === 'fault') {
     terminal.err(`ratecard init: ${source} ${read.sentence}`)
     return 1
   }
   const origin = packageSource(call.version)
-  const { files, lines, routes, operations } = sellOpenapi(read.openapi, {
+  const { files, lines, table, routes, operations } = sellOpenapi(read.openapi, read.broken, {
     name: nameOf(folder),
     source: origin,
     price,
-    isWanted: filterOf(flags.all('include'), flags.all('exclude')),
-    origin: address === undefined ? undefined : new URL('.', address).href.replace(/\/$/, ''),
+    filter: filterOf(flags.all('include'), flags.all('exclude')),
+    origin: opened.home.protocol === 'file:' ? undefined : new URL('.', opened.home).href.replace(/\/$/, ''),
   })
   if (routes === 0) {
     terminal.err(`ratecard init: ${source} has no operation that can be sold\n${lines.join('\n')}`)
@@ -72,6 +74,8 @@ async function beginProxy(call: Call, folder: string, source: string): Promise<n
   for (const line of [
     '',
     ...lines,
+    ...(lines.length === 0 ? [] : ['']),
+    ...table,
     '',
     `${counted(routes, 'route')} of ${counted(operations, 'operation')}${open}`,
   ])
@@ -80,30 +84,23 @@ async function beginProxy(call: Call, folder: string, source: string): Promise<n
   return 0
 }
 
-const LARGEST_DOCUMENT = 64_000_000
-
-async function download(address: string): Promise<string> {
-  const response = await fetch(address, { signal: AbortSignal.timeout(30_000) }).catch((cause: unknown) => {
-    throw new Error(`${address} cannot be reached`, { cause })
-  })
-  if (!response.ok) throw new UsageError(`${address} answers with status ${response.status}`)
-  const text = await response.text()
-  if (text.length > LARGEST_DOCUMENT) throw new UsageError(`${address} is larger than 64 MB`)
-  return text
-}
-
-/** Patterns such as `/pets*` or `POST *`, held against `GET /pets/{petId}`; without a method they mean all. */
-function filterOf(include: readonly string[], exclude: readonly string[]): (title: string) => boolean {
+/**
+ * Patterns such as `/pets*` or `POST *`, held against `GET /pets/{petId}`; without a method they mean all. What
+ * `include` names is imported whatever it is about.
+ */
+function filterOf(include: readonly string[], exclude: readonly string[]): Filter {
   const compile = (patterns: readonly string[]): RegExp[] =>
     patterns.map((each) => {
       const [, method = '', path = ''] = /^\s*(?:([A-Za-z]+)\s+)?(.*?)\s*$/.exec(each) ?? []
       const exact = path.split('*').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
-      return new RegExp(`^${method.toUpperCase() || '[A-Z]+'} ${exact.join('.*')}$`)
+      return new RegExp(`^(?:${method.toUpperCase() || '[A-Z]+'}|\\*) ${exact.join('.*')}$`)
     })
-  const [wanted, unwanted] = [compile(include), compile(exclude)]
-  return (title) =>
-    (wanted.length === 0 || wanted.some((each) => each.test(title))) &&
-    !unwanted.some((each) => each.test(title))
+  const [named, unwanted] = [compile(include), compile(exclude)]
+  return (title) => {
+    if (unwanted.some((each) => each.test(title))) return 'unwanted'
+    if (named.length === 0) return 'wanted'
+    return named.some((each) => each.test(title)) ? 'named' : 'unwanted'
+  }
 }
 
 /** The commands that install a new project. */

@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { isJsonObject, type Json, type JsonObject } from '../../engine/base/json.ts'
 import { at, listAt, membersAt, textAt } from '../json-access.ts'
-import { follow } from './read-openapi.ts'
+import { follow } from './reference.ts'
 
 /** Keywords of OpenAPI 3.0 that JSON Schema does not have, and words for people that cost more than they tell. */
 const DROPPED: ReadonlySet<string> = new Set([

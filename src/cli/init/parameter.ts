@@ -1,8 +1,9 @@
 import { fitsParameter, patternError } from '../../engine/catalog/rules/check-parameters.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../engine/base/json.ts'
-import { listAt, membersAt, textAt } from '../json-access.ts'
+import { at, listAt, membersAt, textAt } from '../json-access.ts'
+import type { Draft } from '../route-yaml.ts'
 import { numberOf, textOf } from './json-schema.ts'
-import { follow } from './read-openapi.ts'
+import { follow } from './reference.ts'
 
 type Place = 'path' | 'query' | 'header' | 'form'
 
@@ -29,6 +30,13 @@ export type Mapped =
       readonly reason: string
     }
 
+export type Kept = Extract<Mapped, { readonly kind: 'mapped' }>
+
+/** With its name in the catalog. */
+export interface Named extends Kept {
+  readonly name: string
+}
+
 /** The OpenAPI declaration of a parameter or a form member. */
 interface Original {
   readonly wire: string
@@ -46,7 +54,7 @@ export function mapParameter(openapi: JsonObject, given: Json): Mapped {
   const place = textAt(parameter, 'in') ?? '?'
   const required = isJsonObject(parameter) && parameter['required'] === true
   const left = (reason: string): Mapped => ({ kind: 'left', wire, place, required, reason })
-  if (!isJsonObject(parameter)) return left('is described in another file')
+  if (!isJsonObject(parameter)) return left('is described nowhere')
   if (place !== 'path' && place !== 'query' && place !== 'header')
     return left(`travels as a ${place}, which is not passed on`)
   // A text that holds JSON: the API reads it.
@@ -57,7 +65,7 @@ export function mapParameter(openapi: JsonObject, given: Json): Mapped {
 /** The members of a form as the properties of a body. */
 export function mapForm(openapi: JsonObject, schema: Json | undefined): Mapped[] {
   const required = new Set(listAt(schema, 'required'))
-  return membersAt(schema, 'properties').map(([wire, given]): Mapped => {
+  return membersAt(follow(openapi, at(schema, 'properties'))).map(([wire, given]): Mapped => {
     const member = follow(openapi, given)
     const isRequired = required.has(wire)
     const about = isJsonObject(member) ? member : {}
@@ -67,6 +75,11 @@ export function mapForm(openapi: JsonObject, schema: Json | undefined): Mapped[]
     }
     return map(openapi, { wire, place: 'form', required: isRequired, about, schema: given })
   })
+}
+
+/** As a draft of a route has it. */
+export function draftOf(name: string, { declared, isGenerated }: Kept): Draft['parameters'][number] {
+  return isGenerated ? [name, declared, 'example generated from the schema'] : [name, declared]
 }
 
 function map(openapi: JsonObject, { wire, place, required, about, schema: given }: Original): Mapped {

@@ -3,26 +3,24 @@ import { compileText } from '../../engine/catalog/load.ts'
 import { documentNames } from '../../engine/documents/all.ts'
 import { compact, type Json, type JsonObject } from '../../engine/base/json.ts'
 import { checkHeaderBudget } from '../../engine/x402/x402-challenge.ts'
-import { textAt } from '../json-access.ts'
+import { at, textAt } from '../json-access.ts'
 import { clean } from '../../command-line/printable.ts'
 import { spell, spellDraft, type Draft } from '../route-yaml.ts'
 import type { Files } from '../new-files.ts'
-import { shorten, uniqueNames } from './read-openapi.ts'
-import {
-  convertOperations,
-  NOWHERE,
-  serverOf,
-  type Converted,
-  type ConvertedRoute,
-  type Filter,
-  type Shown,
-} from './operation.ts'
+import { shorten, uniqueNames } from './names.ts'
+import type { Shown } from './example.ts'
+import { convertOperations, type Converted, type ConvertedRoute, type Filter } from './operation.ts'
+import { type BrokenReferences, follow } from './reference.ts'
+import { importTable } from './report.ts'
+import { NOWHERE, serverOf } from './server.ts'
 import { commonFiles, type PackageSource } from './shop.ts'
 
 export interface ProxyShop {
   readonly files: Files
   /** What became of the operations that cannot be sold, or differ from the original. */
   readonly lines: readonly string[]
+  /** How many operations are imported, changed and left out. */
+  readonly table: readonly string[]
   readonly routes: number
   readonly operations: number
 }
@@ -32,19 +30,23 @@ export interface ProxyShopSettings {
   readonly source: PackageSource
   /** USD of every call; undefined: left for the operator. */
   readonly price: string | undefined
-  readonly isWanted: Filter
+  readonly filter: Filter
   /** Address of the document, if it was read from one. */
   readonly origin: string | undefined
 }
 
 /** A shop that sells an API that exists already: every operation that the catalog's check accepts as a route. */
-export function sellOpenapi(openapi: JsonObject, settings: ProxyShopSettings): ProxyShop {
+export function sellOpenapi(
+  openapi: JsonObject,
+  broken: BrokenReferences,
+  settings: ProxyShopSettings,
+): ProxyShop {
   const base = serverOf(openapi, settings.origin ?? NOWHERE)
-  const found = convertOperations(openapi, base, settings.isWanted)
+  const found = convertOperations({ openapi, broken, base, filter: settings.filter })
   const faults = faultsOf(spellCatalog(openapi, found, base, settings.price ?? '0.001'))
   const converted = found.map((each): Converted => {
     const reason = each.kind === 'route' ? faults.get(each) : undefined
-    return reason === undefined ? each : { kind: 'left', title: each.title, reason }
+    return reason === undefined ? each : { kind: 'left', title: each.title, why: 'check', reason }
   })
   const { files, routes } = spellCatalog(openapi, converted, base, settings.price)
   const lines = converted.flatMap((each) =>
@@ -52,7 +54,7 @@ export function sellOpenapi(openapi: JsonObject, settings: ProxyShopSettings): P
       ? [`${each.title}: left out, for ${each.reason}`]
       : each.notes.length === 0
         ? []
-        : [`${each.title}:`, ...each.notes.map((note) => `  ${note}`)],
+        : [`${each.title}:`, ...each.notes.map(({ text }) => `  ${text}`)],
   )
   const unplaced = base.startsWith(NOWHERE)
     ? [`the document does not say where its API is: replace ${NOWHERE} with its address`]
@@ -60,6 +62,7 @@ export function sellOpenapi(openapi: JsonObject, settings: ProxyShopSettings): P
   return {
     files: new Map([...files, ...commonFiles(settings.name, settings.source, 'javascript')]),
     lines: [...lines, ...unplaced].map(clean),
+    table: importTable(converted),
     routes: routes.length,
     operations: converted.length,
   }
@@ -160,6 +163,8 @@ function draftOf(
     write(isGenerated ? `${folder}/generated` : folder, value)
   const keys: [string, Json | undefined][] = [
     ['summary', route.summary],
+    ['name', route.name],
+    ['tool', `${TOOL_SERVER}.${route.tool}`],
     ['description', route.description],
     ['upstream', own === path.replace(/^\/paid/, '') ? undefined : own],
     ['upstream_headers', Object.keys(headers).length === 0 ? undefined : headers],
@@ -187,18 +192,23 @@ function draftOf(
   }
 }
 
+/** The MCP server that has all operations as its tools. */
+const TOOL_SERVER = 'api'
+
 /** Longest name of a service. */
 const NAME = 32
 
 function head(openapi: JsonObject, { price, upstream, credential }: Defaults): string[] {
-  const info = openapi['info']
+  const info = follow(openapi, openapi['info'])
   const title = (textAt(info, 'title') ?? '')
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')
     .replace(/[^ -~]+/g, ' ')
     .replace(/\s+/g, ' ')
     .trim()
-  const description = textAt(info, 'description')?.replace(/\s+/g, ' ').trim() ?? ''
+  const name = shorten(title, NAME).trim() || 'My shop'
+  const written = follow(openapi, at(info, 'description'))
+  const description = (typeof written === 'string' ? written : '').replace(/\s+/g, ' ').trim()
   return [
     ...(price === undefined
       ? ['# Nothing is served before there is a price: under "defaults", or at each route.']
@@ -206,7 +216,7 @@ function head(openapi: JsonObject, { price, upstream, credential }: Defaults): s
     'catalog: 1',
     '',
     'service:',
-    `  name: ${spell(shorten(title, NAME).trim() || 'My shop')}`,
+    `  name: ${spell(name)}`,
     `  version: ${spell(textAt(info, 'version') || '1.0.0')}`,
     ...(description === '' ? [] : [`  description: ${spell(description)}`]),
     '',
@@ -214,6 +224,9 @@ function head(openapi: JsonObject, { price, upstream, credential }: Defaults): s
     'payments:',
     '  currency: USD',
     '  x402: { networks: [base] }',
+    '',
+    'mcp_servers:',
+    `  ${TOOL_SERVER}: { title: ${spell(name)} }`,
     '',
     'defaults:',
     `  price: ${price ?? '# USD for one call, such as 0.005'}`,

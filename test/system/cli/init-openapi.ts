@@ -1,12 +1,14 @@
 import { createServer } from 'node:http'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { parse } from 'yaml'
-import { convertOperations, type ConvertedRoute } from '../../../src/cli/init/operation.ts'
-import { readOpenapi, shorten } from '../../../src/cli/init/read-openapi.ts'
-import type { JsonObject } from '../../../src/engine/base/json.ts'
+import { shorten } from '../../../src/cli/init/names.ts'
+import { type Converted, convertOperations, type ConvertedRoute } from '../../../src/cli/init/operation.ts'
+import { readOpenapi } from '../../../src/cli/init/read-openapi.ts'
+import { brokenReferences } from '../../../src/cli/init/reference.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../../src/engine/base/json.ts'
 import { runLine } from '../../support/run-command.ts'
 import { listening } from '../../support/http.ts'
 import { runProgram, serveUnpaid } from '../../support/server.ts'
@@ -33,7 +35,7 @@ t.test(
     t.equal(made.code, 0, made.stderr)
     for (const line of [
       /^6 routes of 8 operations$/m,
-      /^POST \/pets\/\{petId\}\/photo: left out, for it needs a body of multipart\/form-data$/m,
+      /^POST \/pets\/\{petId\}\/photo: left out, for it takes a body of multipart\/form-data$/m,
       /^HEAD \/search: left out, for its method cannot be sold$/m,
       /^ {2}filter is left out: it is neither/m,
       /^ {2}weight is not held to multipleOf here, only by the API$/m,
@@ -97,13 +99,18 @@ t.test('refuses what is no OpenAPI document, and writes nothing', async (t) => {
   t.equal((await runLine(['init', '/tmp/x', '--from', PETS, '--price', 'cheap'])).code, 64)
 })
 
+const BASE = 'https://api.example'
+
+function convertAll(openapi: JsonObject): Converted[] {
+  const broken = brokenReferences(openapi, new Map())
+  return convertOperations({ openapi, broken, base: BASE, filter: () => 'wanted' })
+}
+
 /** The operations of a document, each as a route. */
-function routesOf(openapi: object): ConvertedRoute[] {
-  const text = JSON.stringify({ openapi: '3.1.0', ...openapi })
-  const read = readOpenapi(text)
-  if (read.kind === 'fault') throw new Error(read.sentence)
-  const converted = convertOperations(read.openapi, 'https://api.example')
-  return converted.flatMap((each) => {
+function routesOf(given: object): ConvertedRoute[] {
+  const openapi: Json = JSON.parse(JSON.stringify({ openapi: '3.1.0', ...given }))
+  if (!isJsonObject(openapi)) throw new Error('a document is an object')
+  return convertAll(openapi).flatMap((each) => {
     if (each.kind === 'route') return [each]
     throw new Error(`${each.title}: ${each.reason}`)
   })
@@ -170,7 +177,7 @@ t.test('makes examples of required parameters that keep their rules', async (t) 
   }
   const hard = convert(query({ type: 'string', pattern: '^(?=.*Z)(a|b){2}Z$' }, { required: true }))
   t.strictSame(hard.parameters[0]?.[1], { type: 'string', example: 'example', required: true })
-  t.match(hard.notes, ['a is not held to its pattern here, only by the API'])
+  t.match(hard.notes, [{ change: 'rule', text: 'a is not held to its pattern here, only by the API' }])
 })
 
 t.test('repeats the key of a list, joins what the API joins, and fills headers', async (t) => {
@@ -249,17 +256,22 @@ t.test('turns the security of an API into a credential', async (t) => {
     param: { type: 'apiKey', in: 'query', name: 'appid' },
     session: { type: 'apiKey', in: 'cookie', name: 'sid' },
     sign: { type: 'oauth2' },
+    seal: { type: 'mutualTLS' },
   }
   for (const [security, credential] of [
     [[{ login: [] }], { basic: { user: 'UPSTREAM_LOGIN_USER', password: 'UPSTREAM_LOGIN_PASSWORD' } }],
     [[{ app: [], key: [] }], { header: { 'X-App': 'UPSTREAM_APP', X_Key: 'UPSTREAM_KEY' } }],
-    [[{ session: [] }, { param: [] }], { query: { appid: 'UPSTREAM_PARAM' } }],
+    [[{ session: [] }, { param: [] }], { header: { Cookie: 'UPSTREAM_SESSION' } }],
+    [[{ seal: [] }, { param: [] }], { query: { appid: 'UPSTREAM_PARAM' } }],
     [[{ sign: ['read'] }], { bearer: 'UPSTREAM_SIGN' }],
     [[{ sign: ['read'] }, {}], undefined],
   ] as const)
     t.strictSame(convert({ security }, { components: { securitySchemes } }).credential, credential)
-  const unsent = convert({ security: [{ session: [] }] }, { components: { securitySchemes } })
-  t.match(unsent.notes, [/requires session, which a proxy cannot send/])
+  t.throws(() => convert({ security: [{ seal: [] }] }, { components: { securitySchemes } }), {
+    message: /it requires seal, which a proxy cannot send/,
+  })
+  const cookie = convert({ security: [{ session: [] }] }, { components: { securitySchemes } })
+  t.match(cookie.notes, [{ text: /UPSTREAM_SESSION is sent as the header Cookie: write "name=value"/ }])
   const declared = {
     parameters: [{ name: 'appid', in: 'query', required: true, schema: { type: 'string' } }],
   }
@@ -329,7 +341,7 @@ t.test('takes bodies as JSON Schema with a fitting example, as a form, or by the
   const odd = { schema: { type: 'object', not: {} }, example: { a: 1 } }
   t.match(convert(body({ 'application/json': odd }), {}, '/a', 'post'), {
     body: { kind: 'media', type: 'application/json' },
-    notes: [/no example fits/],
+    notes: [{ change: 'body', text: /no example fits/ }],
   })
 })
 
@@ -338,8 +350,14 @@ t.test('leaves out an operation that would always fail, with the reason', async 
   for (const [operation, reason] of [
     [query({ type: 'object' }, needed), /it needs a, which is neither/],
     [query({ type: 'string' }, { ...needed, in: 'cookie' }), /it needs a, which travels as a cookie/],
-    [query({ $ref: 'other.yaml#/A' }, needed), /it needs a/],
-    [query({ $ref: '#/components/schemas/Loop' }, needed), /it needs a/],
+    [query({ $ref: 'other.yaml#/A' }), /it needs other\.yaml#\/A, which leads to nothing/],
+    [query({ $ref: '#/components/schemas/Loop' }), /it needs #\/components\/schemas\/Loop, which leads/],
+    [{ parameters: [{ $ref: 'other.yaml#/A' }] }, /it needs other\.yaml#\/A/],
+    [
+      { requestBody: { content: { 'multipart/form-data': {}, 'multipart/mixed': {} } } },
+      /a body of multipart/,
+    ],
+    [{ security: [{ unknown: [] }] }, /it requires unknown/],
     [{ requestBody: { required: true, content: { 'multipart/form-data': {} } } }, /a body of multipart/],
     [{ responses: { 302: {}, 404: {} } }, /it answers with a redirect/],
     [{ requestBody: { required: true, content: { 'application/json': {} } } }, /a GET that needs a body/],
@@ -350,7 +368,6 @@ t.test('leaves out an operation that would always fail, with the reason', async 
         message: reason,
       },
     )
-  t.match(convert({ parameters: [{ $ref: 'other.yaml#/A' }] }).notes, [/described in another file/])
 })
 
 t.test('reads Swagger 2.0', async (t) => {
@@ -395,11 +412,15 @@ t.test('reads Swagger 2.0', async (t) => {
       },
     },
   }
-  const read = readOpenapi(JSON.stringify({ ...swagger, openapi: undefined }))
+  const read = await readOpenapi({
+    text: JSON.stringify({ ...swagger, openapi: undefined }),
+    home: new URL('https://pets.example/api.json'),
+    read: () => Promise.resolve({ kind: 'fault', reason: 'is not there' }),
+  })
   if (read.kind === 'fault') return t.fail(read.sentence)
   t.match(read.openapi, { servers: [{ url: 'https://pets.example/v2' }] })
   const basic = { basic: { user: 'UPSTREAM_LOGIN_USER', password: 'UPSTREAM_LOGIN_PASSWORD' } }
-  t.match(convertOperations(read.openapi, 'https://pets.example/v2'), [
+  t.match(convertAll(read.openapi), [
     {
       title: 'GET /pets',
       credential: basic,
@@ -455,4 +476,229 @@ t.test('keeps the example that a document shows of a text', async (t) => {
   const { routes } = parse(readFileSync(join(folder, 'catalog.yaml'), 'utf8')) as { routes: object }
   t.match(routes, { 'POST /paid/a': { body: { media_type: 'text/plain', example: 'Guten: "Tag"\n' } } })
   t.match(await runProgram(['check', join(folder, 'catalog.yaml')]), { code: 0 })
+})
+
+const TITLE = { info: { title: 'Pets', version: '1' }, servers: [{ url: 'https://api.example' }] }
+
+/** What `init` says of a document in a folder of files, and the catalog that it writes. */
+async function importFolder(
+  t: Test,
+  files: Readonly<Record<string, object | string>>,
+  flags: readonly string[] = [],
+): Promise<{ stdout: string; catalog: string; read: (path: string) => string }> {
+  const texts = Object.entries(files).map(([path, each]): [string, string] => [
+    path,
+    typeof each === 'string' ? each : JSON.stringify(each),
+  ])
+  const directory = t.testdir(Object.fromEntries(texts.map(([path]) => [path.split('/')[0] ?? '', {}])))
+  for (const [path, text] of texts) {
+    rmSync(join(directory, path), { recursive: true, force: true })
+    mkdirSync(dirname(join(directory, path)), { recursive: true })
+    writeFileSync(join(directory, path), text)
+  }
+  const folder = join(directory, 'shop')
+  const from = ['init', folder, '--from', join(directory, 'api/openapi.yaml'), '--price', '0.001', ...flags]
+  const made = await runProgram(from)
+  t.equal(made.code, 0, made.stderr)
+  t.match(await runProgram(['check', join(folder, 'catalog.yaml')]), { code: 0 })
+  const read = (path: string): string => readFileSync(join(folder, path), 'utf8')
+  return { stdout: made.stdout, catalog: read('catalog.yaml'), read }
+}
+
+t.test('follows references to files of the folder, and says which operations it cannot follow', async (t) => {
+  const { stdout, catalog, read } = await importFolder(t, {
+    'api/openapi.yaml': {
+      openapi: '3.0.3',
+      ...TITLE,
+      paths: {
+        '/pets': { $ref: 'paths/pets.yaml' },
+        '/outside': { $ref: '../other/paths.yaml#/outside' },
+        '/missing': { $ref: 'paths/missing.yaml' },
+        '/elsewhere': { get: { parameters: [{ $ref: 'https://elsewhere.example/a.yaml#/q' }] } },
+        '/broken': { post: { requestBody: { $ref: './paths/broken.yaml' } } },
+        '/answer': { get: { responses: { 200: { $ref: './gone.yaml' } } } },
+      },
+    },
+    'api/paths/pets.yaml': `
+parameters: [{ $ref: '../parameters.yaml#/limit' }]
+get: { operationId: listPets, responses: { 200: { $ref: '../answers.yaml#/pets' } } }
+post:
+  operationId: addPet
+  requestBody: { content: { application/json: { schema: { $ref: '../models/Pet.yaml' } } } }
+`,
+    'api/parameters.yaml': 'limit: { name: limit, in: query, schema: { type: integer, maximum: 7 } }',
+    'api/answers.yaml': `
+pets: { content: { application/json: { schema: { $ref: '#/list' } } } }
+list: { type: array, items: { $ref: 'models/Pet.yaml' } }
+`,
+    'api/models/Pet.yaml': `
+type: object
+required: [name]
+properties:
+  name: { type: string, example: Rex }
+  parent: { $ref: '#' }
+  owner: { $ref: 'Owner.yaml#/Owner' }
+`,
+    'api/models/Owner.yaml': 'Owner: { type: object, properties: { pets: { $ref: Pet.yaml } } }',
+    'api/paths/broken.yaml': 'a: [',
+    'other/paths.yaml': 'outside: { get: {} }',
+  })
+  for (const line of [
+    /^\* \/outside: left out, for it is described by file:.*\/other\/paths\.yaml#\/outside, which is outside the folder of the document$/m,
+    /^\* \/missing: left out, for it is described by paths\/missing\.yaml, which is not there or cannot be read$/m,
+    /^GET \/elsewhere: left out, for it needs https:\/\/elsewhere\.example\/a\.yaml#\/q, which is not a file in the folder of the document$/m,
+    /^POST \/broken: left out, for it needs paths\/broken\.yaml, which is neither JSON nor YAML$/m,
+    /^ {2}shows nothing of gone\.yaml, which is not there or cannot be read$/m,
+    /^imported +3\n {2}unchanged +2\n {2}without a description of the answer +1\nleft out +4\n {2}a reference that cannot be followed +4$/m,
+    /^3 routes of 7 operations$/m,
+  ])
+    t.match(stdout, line)
+  const { routes } = parse(catalog) as { routes: object }
+  t.match(routes, {
+    '/paid/pets': {
+      name: 'listPets',
+      tool: 'api.list_pets',
+      parameters: { limit: { type: 'integer', maximum: 7 } },
+    },
+    'POST /paid/pets': { name: 'addPet', body: { schema: './schemas/post-pets.json' } },
+  })
+  t.match(JSON.parse(read('schemas/post-pets.json')), {
+    $ref: '#/$defs/Pet',
+    $defs: { Pet: { required: ['name'], properties: { parent: { $ref: '#/$defs/Pet' } } }, Owner: {} },
+  })
+  t.match(JSON.parse(read('examples/generated/get-pets.json')), [{ name: 'Rex' }])
+})
+
+t.test('follows references on the host of a document, and no redirect to another', async (t) => {
+  const upstream = await listening(
+    createServer((request, response) => {
+      const texts: Readonly<Record<string, string>> = {
+        '/api/openapi.json': JSON.stringify({
+          openapi: '3.1.0',
+          ...TITLE,
+          paths: { '/a': { $ref: '../paths.json#/a' }, '/b': { $ref: '/moved.json' } },
+        }),
+        '/paths.json': '{"a":{"get":{"summary":"A"}}}',
+      }
+      const text = texts[request.url ?? '']
+      if (text === undefined) return response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end()
+      return response.end(text)
+    }),
+  )
+  t.teardown(() => upstream.close())
+  const from = ['init', join(t.testdir(), 'shop'), '--from', `${upstream.url}/api/openapi.json`]
+  const { code, stdout } = await runProgram([...from, '--price', '0.001'])
+  t.equal(code, 0)
+  t.match(
+    stdout,
+    /^\* \/b: left out, for it is described by http:.*\/moved\.json, which answers with status 302$/m,
+  )
+  t.match(stdout, /^1 route of 2 operations$/m)
+})
+
+t.test('leaves out what is about accounts, signing in and administration, unless it is named', async (t) => {
+  const get = {}
+  const openapi = {
+    openapi: '3.1.0',
+    ...TITLE,
+    components: {
+      securitySchemes: {
+        login: { type: 'oauth2', flows: { x: { tokenUrl: '/v1/token', scopes: {} } } },
+        key: { type: 'http', scheme: 'bearer' },
+      },
+    },
+    paths: {
+      '/pets': { get, post: { security: [{ login: ['admin:pets', 'read'] }] } },
+      '/pets/{id}': { get: { security: [{ login: ['admin:pets'] }, { login: ['read'] }] } },
+      '/pets/authors': { get },
+      '/authorities': { get },
+      '/v1/accounts/{id}': { get },
+      '/pets/next': { get },
+      '/pets/last': { get },
+      '/v1/account': { get },
+      '/users/me': { get },
+      '/api-keys': { get },
+      '/oauth2/introspect': { get },
+      '/auth.test': { get },
+      '/token': { post: get },
+      '/admin.pets.list': { get },
+      '/reports': { get: { tags: ['Admin'] } },
+    },
+  }
+  const titles = async (...flags: string[]): Promise<string[]> => {
+    const { stdout } = await importFolder(t, { 'api/openapi.yaml': openapi }, flags)
+    return [...stdout.matchAll(/^(.*): left out, for it is about (.*)$/gm)].map(
+      ([, title, reason]) => `${title}: ${reason}`,
+    )
+  }
+  t.strictSame(await titles(), [
+    'POST /pets: administration',
+    'GET /v1/account: the account of the caller',
+    'GET /users/me: the account of the caller',
+    'GET /api-keys: the account of the caller',
+    'GET /oauth2/introspect: signing in',
+    'GET /auth.test: signing in',
+    'POST /token: signing in',
+    'GET /admin.pets.list: administration',
+    'GET /reports: administration',
+  ])
+  t.strictSame(await titles('--include', '*'), [])
+})
+
+t.test('imports an API for administrators, in which everything is about administration', async (t) => {
+  const paths = Object.fromEntries(['a', 'b', 'c'].map((name) => [`/admin/${name}`, { get: {} }]))
+  t.equal(routesOf({ paths }).length, 3)
+})
+
+t.test('takes a token for the credential of the shop where the document says so', async (t) => {
+  const components = { securitySchemes: { slack: { type: 'oauth2' } } }
+  const security = [{ slack: [] }]
+  const token = (more: object, place = 'query'): object => ({
+    parameters: [{ name: 'token', in: place, required: true, schema: { type: 'string' }, ...more }],
+  })
+  for (const [operation, more, credential] of [
+    [{ ...token({}), security }, { components }, { bearer: 'UPSTREAM_SLACK' }],
+    [token({ description: 'Authentication token' }, 'header'), {}, { header: { token: 'UPSTREAM_TOKEN' } }],
+    [token({ description: 'Address of the token' }), { components }, undefined],
+    [token({}), {}, undefined],
+  ] as const) {
+    const route = convert(operation, more)
+    t.strictSame(route.credential, credential)
+    t.equal(route.parameters.length, credential === undefined ? 1 : 0)
+  }
+  const schema = { type: 'object', properties: { token: { type: 'string' }, text: { type: 'string' } } }
+  const form = { requestBody: { content: { 'application/x-www-form-urlencoded': { schema } } }, security }
+  t.match(convert(form, { components }, '/a', 'post'), {
+    credential: { bearer: 'UPSTREAM_SLACK' },
+    body: { kind: 'properties', properties: [['text', {}]] },
+    notes: [{ change: 'credential', text: /^token is the key of the API/ }],
+  })
+  const only = { ...form, security: [] }
+  t.throws(() => convert(only, { components }, '/a', 'post'), { message: /it needs your token in its body/ })
+})
+
+t.test('names routes and tools by their operationId, each once', async (t) => {
+  const routes = routesOf({
+    paths: {
+      '/a': { get: { operationId: 'Pets.list all' }, post: { operationId: 'pets.list_all' } },
+      '/b': { get: {} },
+    },
+  })
+  t.strictSame(
+    routes.map(({ name, tool }) => [name, tool]),
+    [
+      ['Pets.list_all', 'pets_list_all'],
+      ['pets.list_all_2', 'pets_list_all_2'],
+      [undefined, 'get_b'],
+    ],
+  )
+})
+
+t.test('says in which forms a body is not taken, and which statuses an answer has', async (t) => {
+  const content = { 'application/json': {}, 'application/xml': {}, 'multipart/form-data': {} }
+  const route = convert({ requestBody: { content }, responses: { 201: {}, 204: {} } }, {}, '/a', 'post')
+  t.match(route.notes, [
+    { change: 'body', text: 'takes its body in one form only, not as application/xml, multipart/form-data' },
+  ])
+  t.strictSame(route.response, { statuses: [201, 204] })
 })

@@ -1,0 +1,118 @@
+import type { Json, JsonObject } from '../../engine/base/json.ts'
+import { at, listAt, membersAt, textAt } from '../json-access.ts'
+import { follow } from './reference.ts'
+
+/** What is left out by default: it concerns the operator of an API, or whoever signs in, and is nothing to sell. */
+const WORDS: ReadonlyMap<string, string> = new Map([
+  ...meaning('administration', ['admin', 'admins', 'administration', 'administrator', 'administrators']),
+  ...meaning('signing in', ['oauth', 'oauth1', 'oauth2', 'openid', 'oidc', 'saml', 'sso', 'mfa', 'totp']),
+  ...meaning('signing in', ['authentication', 'authorize', 'login', 'logout', 'signin', 'signout', 'signup']),
+  ...meaning('signing in', ['password', 'passwords', 'webauthn']),
+])
+
+/** The same of a whole tag, or of a part of a path: `/auth/test`, `/auth.test`. */
+const WHOLE: ReadonlyMap<string, string> = new Map(meaning('signing in', ['auth', 'sign in', 'sign up']))
+
+/** Two words in a row that mean keys of an account. */
+const KEYS = /\b(?:api|access|ssh|signing|secret) (?:keys?|tokens?)\b/
+
+/** Tags, and first or last segments of a path, that mean the account of whoever calls. */
+const ACCOUNT: ReadonlySet<string> = new Set([
+  'account',
+  'billing',
+  'profile',
+  'me',
+  'self',
+  'myself',
+  'whoami',
+])
+
+function meaning(of: string, words: readonly string[]): [string, string][] {
+  return words.map((word) => [word, of])
+}
+
+export interface Described {
+  readonly path: string
+  readonly operation: Json
+}
+
+/** Why an operation is nothing to sell, as a noun: `administration`. */
+export type OwnOperations = (described: Described) => string | undefined
+
+/**
+ * Judges the operations of one document. A word that most of its operations have, such as the `admin` of an API for
+ * administrators, says nothing of one of them.
+ */
+export function ownOperations(openapi: JsonObject, all: readonly Described[]): OwnOperations {
+  const signing = signingPaths(openapi)
+  const counts = new Map<string, number>()
+  for (const each of all)
+    for (const sign of signsOf(openapi, each)) counts.set(sign, (counts.get(sign) ?? 0) + 1)
+  const isCommon = (sign: string): boolean => (counts.get(sign) ?? 0) * 2 > all.length
+  return (described) => {
+    // A path may stand below the one of the server.
+    if (described.path.length > 1 && signing.some((each) => each.endsWith(described.path)))
+      return 'signing in'
+    const found = [...signsOf(openapi, described)].find((sign) => !isCommon(sign))
+    return found === undefined
+      ? undefined
+      : (WORDS.get(found) ?? WHOLE.get(found) ?? 'the account of the caller')
+  }
+}
+
+/** What in an operation may speak of it, each as words. */
+function signsOf(openapi: JsonObject, { path, operation }: Described): ReadonlySet<string> {
+  const segments =
+    path
+      .split(/[?#]/)[0]
+      ?.split('/')
+      .filter((each) => each !== '') ?? []
+  const literal = segments.filter((each) => !each.startsWith('{') && !VERSION.test(each))
+  const tags = listAt(operation, 'tags').filter((tag) => typeof tag === 'string')
+  const parts = [...literal.flatMap((each) => each.split(/[.:]/)), ...tags].map(spell)
+  const ends = [...[literal[0], segments.at(-1)].flatMap((each) => each ?? []), ...tags].map(spell)
+  const id = spell(textAt(operation, 'operationId') ?? '').split(' ')
+  return new Set([
+    ...parts.flatMap((each) => each.split(' ')).filter((word) => WORDS.has(word)),
+    ...[...id, ...leastScopes(openapi, operation)].filter((word) => WORDS.get(word) === 'administration'),
+    ...parts.filter((each) => WHOLE.has(each)),
+    ...ends.filter((each) => ACCOUNT.has(each)),
+    ...parts.flatMap((each) => KEYS.exec(each)?.[0] ?? []),
+  ])
+}
+
+/** Segments that only say which API it is. */
+const VERSION = /^(?:api|rest|v?\d[\d.-]*)$/i
+
+/** The first words of the OAuth scopes without which an operation is not answered: `admin.apps:write` → `admin`. */
+function leastScopes(openapi: JsonObject, operation: Json): string[] {
+  const security = at(operation, 'security') ?? openapi['security']
+  const [first = [], ...others] = (Array.isArray(security) ? security : []).map((choice: Json) =>
+    membersAt(choice).flatMap(([, scopes]) =>
+      (Array.isArray(scopes) ? scopes : []).map((scope: Json) => spell(String(scope)).split(' ')[0] ?? ''),
+    ),
+  )
+  return first.filter((word) => others.every((each) => each.includes(word)))
+}
+
+/** Paths at which the API gives out its tokens. */
+function signingPaths(openapi: JsonObject): string[] {
+  const schemes = membersAt(follow(openapi, at(openapi, 'components', 'securitySchemes')))
+  const urls = schemes.flatMap(([, given]) => {
+    const scheme = follow(openapi, given)
+    return [scheme, ...membersAt(scheme, 'flows').map(([, flow]) => flow)].flatMap((each) =>
+      ['authorizationUrl', 'tokenUrl', 'refreshUrl'].flatMap((key) => textAt(each, key) ?? []),
+    )
+  })
+  const base = 'https://upstream.example'
+  return urls.flatMap((url) => (URL.canParse(url, base) ? [new URL(url, base).pathname] : []))
+}
+
+/** `listApiKeys` → `list api keys`. */
+function spell(text: string): string {
+  return text
+    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, ' ')
+    .trim()
+}
