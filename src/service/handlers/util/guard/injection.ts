@@ -63,7 +63,7 @@ function findPhrases(view: View, text: string): Finding[] {
     const rules = candidates.get(word) ?? phrases.filter(({ phrase }) => beginsWith(phrase, word))
     candidates.set(word, rules)
     for (const rule of rules) {
-      const end = tokens[endOfPhrase(rule.phrase, tokens, at) ?? -1]?.end
+      const end = tokens[endOfPhrase(rule.phrase, tokens, at, text) ?? -1]?.end
       if (end !== undefined) found.push(findingOf(rule, view, text, start, end))
     }
   }

@@ -5,6 +5,8 @@ export interface Phrase {
   readonly steps: readonly Step[]
   /** It is something else when one of these is right before it, or one word earlier. */
   readonly unlessAfter: Alternatives
+  /** It is something else when one of these comes shortly before it in the same sentence. */
+  readonly unlessInClause: Alternatives
 }
 interface Step {
   /** How many other words may come before it. */
@@ -22,7 +24,7 @@ interface Alternatives {
  * @example
  * parsePhrase('ignore|forget ..4 previous|prior ..2 instruction*', 'not|never')
  */
-export function parsePhrase(text: string, unlessAfter: string): Phrase {
+export function parsePhrase(text: string, unlessAfter: string, unlessInClause = ''): Phrase {
   const steps: Step[] = []
   let gap = 0
   for (const part of text.split(' ')) {
@@ -34,7 +36,11 @@ export function parsePhrase(text: string, unlessAfter: string): Phrase {
       gap = 0
     }
   }
-  return { steps, unlessAfter: alternatives(unlessAfter) }
+  return {
+    steps,
+    unlessAfter: alternatives(unlessAfter),
+    unlessInClause: alternatives(unlessInClause),
+  }
 }
 
 function alternatives(text: string): Alternatives {
@@ -62,12 +68,21 @@ export function beginsWith({ steps: [first] }: Phrase, word: string): boolean {
   return first !== undefined && matches(first.words, word)
 }
 
-/** The place of the last word of a phrase that begins at `at`; `undefined` if the phrase is not there. */
+/** Words before a phrase that may turn it into a warning or a promise. */
+const CLAUSE = 8
+
+/** The place of the last word of a phrase that begins at `at` in the words of `text`; `undefined` if it is not there. */
 export function endOfPhrase(
-  { steps, unlessAfter }: Phrase,
+  { steps, unlessAfter, unlessInClause }: Phrase,
   tokens: readonly Token[],
   at: number,
+  text: string,
 ): number | undefined {
+  const clause = tokens
+    .slice(Math.max(0, at - CLAUSE), at)
+    .filter(({ word }) => matches(unlessInClause, word))
+  const begin = tokens[at]?.start ?? 0
+  if (clause.some(({ end }) => !/[.!?;\n]/.test(text.slice(end, begin)))) return undefined
   if (tokens.slice(Math.max(0, at - 2), at).some(({ word }) => matches(unlessAfter, word))) return undefined
   return lastOf(steps, 0, tokens, at)
 }

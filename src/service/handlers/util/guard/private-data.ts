@@ -1,5 +1,9 @@
 import { isIPv6 } from 'node:net'
+import { validateMnemonic } from '@scure/bip39'
+import { wordlist } from '@scure/bip39/wordlists/english'
 import { electronicFormatIBAN, isValidIBAN } from 'ibantools'
+import { parsePhoneNumberFromString, type CountryCode } from 'libphonenumber-js'
+import { stdnum } from 'stdnum'
 import { guardRules, type Kind } from './rules.ts'
 
 /** Personal data or a secret at a place in the text. */
@@ -46,11 +50,47 @@ function lengthOf({ check }: Kind, match: string): number {
       return isIPv6(match) && match.split(':').length > 3 ? match.length : 0
     case 'no_placeholder':
       return PLACEHOLDER.test(match) ? 0 : match.length
+    case 'seed_phrase':
+      return isSeedPhrase(match) ? match.length : 0
+    case 'phone':
+      return isPhone(match) ? match.length : 0
+    default:
+      return isNational(check, match) ? match.length : 0
   }
 }
 
+/** 12, 15, 18, 21 or 24 words of BIP-39 with the right checksum, with other words around them or not. */
+function isSeedPhrase(match: string): boolean {
+  const words = match.toLowerCase().split(/[ \t\n,]+/)
+  return [24, 21, 18, 15, 12].some((count) =>
+    words.some(
+      (_, at) =>
+        at + count <= words.length && validateMnemonic(words.slice(at, at + count).join(' '), wordlist),
+    ),
+  )
+}
+
+/** Countries whose national numbers are recognized without their code. */
+const PHONED: readonly CountryCode[] = [
+  ...(['DE', 'FR', 'GB', 'ES', 'IT', 'PT', 'NL', 'BE', 'AT', 'CH', 'PL', 'SE', 'US', 'BR', 'MX'] as const),
+  ...(['AR', 'RU', 'TR', 'IN', 'CN', 'JP', 'KR', 'AU', 'ZA', 'EG', 'SA'] as const),
+]
+
+function isPhone(match: string): boolean {
+  return PHONED.some((country) => parsePhoneNumberFromString(match, country)?.isValid() === true)
+}
+
+/** By the check digits of the country, as in `BR.cpf`. */
+function isNational(check: string, match: string): boolean {
+  const [country = '', name = ''] = check.split('.')
+  const number = Object.entries(stdnum).find(([code]) => code === country)?.[1]
+  const validator = Object.entries(number ?? {}).find(([id]) => id === name)?.[1]
+  if (validator === undefined) throw new Error(`stdnum knows no ${check}`)
+  return validator.validate(match).isValid
+}
+
 const PLACEHOLDER =
-  /(?:your|example|placeholder|changeme|redacted|xxxx|\*{4}|\.{4}|<|\$\{|\{\{|process\.|env\.|getenv)/i
+  /(?:your|example|placeholder|changeme|redacted|xxxx|\*{4}|\.{4}|<|\$\{|\{\{|process\.|env\.|getenv|\(|localhost|127\.0\.0\.1|user(?:name)?:pass(?:word)?@|foo|secret['"]?$|p(?:ass)?w(?:or)?d@host)/i
 
 /** A number may be followed by the next one in the text: the longest beginning, up to a gap, that passes. */
 function longest(match: string, isRight: (piece: string) => boolean): number {

@@ -10,11 +10,16 @@ export interface Rule {
   readonly pattern: RegExp | undefined
 }
 
+/** What decides whether a match is what it looks like; `BR.cpf` is a number of the library stdnum. */
+export type Check = (typeof CHECKS)[number] | `${string}.${string}`
+
+const CHECKS = ['iban', 'card', 'ipv6', 'no_placeholder', 'seed_phrase', 'phone'] as const
+
 /** One kind of personal data or secret. */
 export interface Kind {
   readonly type: string
   readonly group: 'secrets' | 'sensitive_data' | 'contact_data'
-  readonly check: 'iban' | 'card' | 'ipv6' | 'no_placeholder' | undefined
+  readonly check: Check | undefined
   readonly pattern: RegExp
 }
 
@@ -26,12 +31,14 @@ interface Table {
     readonly category: string
     readonly words?: string | null
     readonly unless_after?: string | null
+    readonly unless_in_clause?: string | null
     readonly pattern?: string | null
   }[]
   readonly patterns: readonly {
     readonly type: string
     readonly group: Kind['group']
-    readonly check?: NonNullable<Kind['check']> | null
+    readonly check?: Check | null
+    readonly any_case?: boolean | null
     readonly pattern: string
   }[]
 }
@@ -63,6 +70,7 @@ export const guardRules = openTable(
             category: NAME,
             words: { ...TEXT, nullable: true },
             unless_after: { ...TEXT, nullable: true },
+            unless_in_clause: { ...TEXT, nullable: true },
             pattern: { ...TEXT, nullable: true },
           },
         },
@@ -76,7 +84,8 @@ export const guardRules = openTable(
           properties: {
             type: NAME,
             group: { type: 'string', enum: ['secrets', 'sensitive_data', 'contact_data'] },
-            check: { type: 'string', enum: ['iban', 'card', 'ipv6', 'no_placeholder', null], nullable: true },
+            check: { type: 'string', pattern: `^(${CHECKS.join('|')}|[A-Z]{2}\\.[a-z]+)$`, nullable: true },
+            any_case: { type: 'boolean', nullable: true },
             pattern: TEXT,
           },
         },
@@ -87,18 +96,19 @@ export const guardRules = openTable(
 )
 
 function readRules({ version, weights, rules, patterns }: Table) {
-  const read = rules.map(({ id, category, words, unless_after: after, pattern }): Rule => ({
-    id,
-    category,
-    phrase: words ? parsePhrase(words, after ?? '') : undefined,
-    pattern: pattern ? compileBounded(pattern, 'giu') : undefined,
-  }))
-  const kinds = patterns.map(({ type, group, check, pattern }): Kind => ({
+  const read = rules.map(
+    ({ id, category, words, unless_after: after, unless_in_clause: clause, pattern }): Rule => ({
+      id,
+      category,
+      phrase: words ? parsePhrase(words, after ?? '', clause ?? '') : undefined,
+      pattern: pattern ? compileBounded(pattern, 'giu') : undefined,
+    }),
+  )
+  const kinds = patterns.map(({ type, group, check, any_case: anyCase, pattern }): Kind => ({
     type,
     group,
     check: check ?? undefined,
-    // Only what is said by name, such as a password, is said in any case.
-    pattern: compileBounded(pattern, type === 'password' || type === 'evm_private_key' ? 'gi' : 'g'),
+    pattern: compileBounded(pattern, anyCase === true ? 'gi' : 'g'),
   }))
   const phrases = read.flatMap(({ phrase, ...rule }) => (phrase === undefined ? [] : [{ ...rule, phrase }]))
   return {

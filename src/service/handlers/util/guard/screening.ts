@@ -11,7 +11,7 @@ const LONGEST_MATCH = 120
 
 const LIMITATIONS =
   'Pattern-based: it knows forms, not meanings. New wordings pass, and texts that speak about attacks may be flagged; ' +
-  'seed phrases and names of people are not looked for.'
+  'names of people are not looked for.'
 
 /** What the rules find in a text, and the text without what is personal or secret. */
 export function screen(text: string): EnvelopedAnswer {
