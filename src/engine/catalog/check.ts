@@ -4,6 +4,7 @@ import { type CheckContext, type CheckInputs, withDefaults } from './check-conte
 import { checkHandlers } from './check-handlers.ts'
 import { checkParameters } from './check-parameters.ts'
 import { checkPaths } from './check-paths.ts'
+import { checkPayerLimits } from './check-payer-limits.ts'
 import { checkPayments } from './check-payments.ts'
 import { checkPriceRules } from './check-price-rule.ts'
 import { checkPrices } from './check-prices.ts'
@@ -27,6 +28,7 @@ const RULES: readonly ((context: CheckContext) => Iterable<Issue>)[] = [
   checkProxies,
   checkReferences,
   checkPayments,
+  checkPayerLimits,
   checkDiscovery,
 ]
 

@@ -90,6 +90,7 @@ export async function createService(settings: ServiceSettings, render: Renderer)
       buyers,
       redeliver: catalog.payments.redeliver,
       denied: new Set(catalog.payments.denied),
+      payerLimit: catalog.payments.payerLimit,
       recentOffers: (operation, args) => recentOffers.of(operation, args),
       stopping: tasks.ending,
       report,
