@@ -242,6 +242,23 @@ export const COMMANDS: readonly Command[] = [
     run: async (call) => (await import('./payments/prune.ts')).prunePayments(call),
   },
   {
+    name: 'ledger backup',
+    summary: 'write the records of all payments to a new file, also while servers use the ledger',
+    operands: ['<file>'],
+    options: { json: JSON_OUTPUT, ...STORED },
+    examples: ['ratecard ledger backup "ledger-$(date +%F).backup"'],
+    run: async (call) => (await import('./ledger/backup.ts')).backUpLedger(call),
+  },
+  {
+    name: 'ledger restore',
+    summary:
+      'merge a backup into the ledger, also while servers use it; the further record of each payment wins',
+    operands: ['<file>'],
+    options: { json: JSON_OUTPUT, ...STORED },
+    examples: ['ratecard ledger restore ledger-2026-11-25.backup'],
+    run: async (call) => (await import('./ledger/restore.ts')).restoreLedger(call),
+  },
+  {
     name: 'ledger reopen',
     summary:
       'sell again after the ledger was emptied or replaced: compares it with the chains first, and lists what was lost',

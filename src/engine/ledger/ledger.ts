@@ -73,7 +73,7 @@ export interface Ledger {
 
 /**
  * One compare-and-set: `next` takes the place of `previous`, or nothing does. `next.version` is `previous.version + 1`;
- * key, buyer and time of creation stay, and the identifier stays or goes. No entry is in one commit twice.
+ * key and time of creation stay, and the identifier stays or goes. No entry is in one commit twice.
  */
 export interface Change {
   readonly previous: PaymentRecord
