@@ -198,6 +198,7 @@ export const COMMANDS: readonly Command[] = [
       format: { value: 'csv|json', text: 'default: csv' },
       since: SINCE,
       until: { value: 'TIME', text: 'only before this time' },
+      payer: { value: 'ADDRESS', text: 'only payments of this payer' },
       ...STORED,
     },
     examples: [
@@ -205,6 +206,44 @@ export const COMMANDS: readonly Command[] = [
       'ratecard payments export --format json',
     ],
     run: async (call) => (await import('./payments/export.ts')).exportPayments(call),
+  },
+  {
+    name: 'payments statement',
+    summary: 'sum up one month by network and asset: sales, refunds and gas, as a table or CSV',
+    operands: ['<month>'],
+    options: {
+      format: { value: 'text|csv', text: 'default: text' },
+      'coin-price': {
+        value: 'COIN=USD',
+        multiple: true,
+        text: 'price of a coin that gas was paid in; repeatable',
+      },
+      ...STORED,
+    },
+    examples: [
+      'ratecard payments statement 2026-11',
+      'ratecard payments statement 2026-11 --format csv --coin-price ETH=3021.55 > november.csv',
+    ],
+    run: async (call) => (await import('./payments/statement.ts')).printStatement(call),
+  },
+  {
+    name: 'payments forget',
+    summary: 'delete what a payer has bought: answers at once, records up to their money side',
+    operands: ['<payer>'],
+    options: {
+      before: {
+        value: 'TIME',
+        text: 'also delete charges from before this time: their accounting period is over',
+      },
+      json: JSON_OUTPUT,
+      ...STORED,
+    },
+    examples: [
+      'ratecard payments export --payer 0x… --format json',
+      'ratecard payments forget 0x…',
+      'ratecard payments forget 0x… --before 3650d',
+    ],
+    run: async (call) => (await import('./payments/forget.ts')).forgetPayments(call),
   },
   {
     name: 'payments refund',
