@@ -214,6 +214,7 @@ export const COMMANDS: readonly Command[] = [
       format: { value: 'csv|json', text: 'default: csv' },
       since: SINCE,
       until: { value: 'TIME', text: 'only before this time' },
+      payer: { value: 'ADDRESS', text: 'only payments of this payer' },
       ...STORED,
     },
     examples: [
@@ -221,6 +222,44 @@ export const COMMANDS: readonly Command[] = [
       'ratecard payments export --format json',
     ],
     run: async (call) => (await import('./payments/export.ts')).exportPayments(call),
+  },
+  {
+    name: 'payments statement',
+    summary: 'sum up one month by network and asset: sales, refunds and gas, as a table or CSV',
+    operands: ['<month>'],
+    options: {
+      format: { value: 'text|csv', text: 'default: text' },
+      'coin-price': {
+        value: 'COIN=USD',
+        multiple: true,
+        text: 'price of a coin that gas was paid in; repeatable',
+      },
+      ...STORED,
+    },
+    examples: [
+      'ratecard payments statement 2026-11',
+      'ratecard payments statement 2026-11 --format csv --coin-price ETH=3021.55 > november.csv',
+    ],
+    run: async (call) => (await import('./payments/statement.ts')).printStatement(call),
+  },
+  {
+    name: 'payments forget',
+    summary: 'delete what a payer has bought: answers at once, records up to their money side',
+    operands: ['<payer>'],
+    options: {
+      before: {
+        value: 'TIME',
+        text: 'also delete charges from before this time: their accounting period is over',
+      },
+      json: JSON_OUTPUT,
+      ...STORED,
+    },
+    examples: [
+      'ratecard payments export --payer 0x… --format json',
+      'ratecard payments forget 0x…',
+      'ratecard payments forget 0x… --before 3650d',
+    ],
+    run: async (call) => (await import('./payments/forget.ts')).forgetPayments(call),
   },
   {
     name: 'payments refund',
@@ -256,6 +295,23 @@ export const COMMANDS: readonly Command[] = [
       'ratecard payments prune --before 2026-10-01',
     ],
     run: async (call) => (await import('./payments/prune.ts')).prunePayments(call),
+  },
+  {
+    name: 'ledger backup',
+    summary: 'write the records of all payments to a new file, also while servers use the ledger',
+    operands: ['<file>'],
+    options: { json: JSON_OUTPUT, ...STORED },
+    examples: ['ratecard ledger backup "ledger-$(date +%F).backup"'],
+    run: async (call) => (await import('./ledger/backup.ts')).backUpLedger(call),
+  },
+  {
+    name: 'ledger restore',
+    summary:
+      'merge a backup into the ledger, also while servers use it; the further record of each payment wins',
+    operands: ['<file>'],
+    options: { json: JSON_OUTPUT, ...STORED },
+    examples: ['ratecard ledger restore ledger-2026-11-25.backup'],
+    run: async (call) => (await import('./ledger/restore.ts')).restoreLedger(call),
   },
   {
     name: 'ledger reopen',

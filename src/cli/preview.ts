@@ -75,6 +75,7 @@ const NO_LEDGER: Ledger = {
   due: async () => [],
   undelivered: async () => [],
   addExpiring: async () => 1,
+  addWithinLimit: async () => undefined,
   listExpiring: async () => [],
   lease: async () => undefined,
   release: async () => undefined,

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import type { PaymentRecord } from '../../src/engine/ledger/payment-record.ts'
-import type { Ledger } from '../../src/engine/ledger/ledger.ts'
+import { factOf, type Ledger } from '../../src/engine/ledger/ledger.ts'
 import { openLedger } from '../fixtures/ledger/open.ts'
 import { makeRecord, nextRecord } from '../support/payment-records.ts'
 import { runTogether } from '../support/ledger-process.ts'
@@ -186,6 +186,56 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
     await ledger.addExpiring('offer', 'one', NOW + 25)
     t.strictSame(await ledger.listExpiring('offer', NOW + 24), ['one'])
     t.strictSame(await ledger.listExpiring('offer', NOW + 25), [])
+  })
+
+  t.test(`${name}: keeps amounts under a name up to a number of them, and says when the next fits`, async (t) => {
+    const ledger = await openNew(t)
+    const limit = { count: 2, sum: undefined }
+    const add = (id: string, until: number, now = NOW): Promise<number | undefined> =>
+      ledger.addWithinLimit('payer', { id, value: 5n, until }, limit, now)
+    t.equal(await add('one', NOW + 30), undefined)
+    t.equal(await add('two', NOW + 20), undefined)
+    t.equal(await add('three', NOW + 40), NOW + 20, 'the first that ends')
+    t.equal(await add('one', NOW + 90), undefined, 'one that is kept is not counted twice')
+    t.equal(await ledger.addWithinLimit('another', { id: 'one', value: 5n, until: NOW + 9 }, limit, NOW), undefined)
+    t.equal(await add('three', NOW + 40, NOW + 19), NOW + 20)
+    t.equal(await add('three', NOW + 40, NOW + 20), undefined)
+    t.equal(await add('four', NOW + 50, NOW + 20), NOW + 30, 'the end of the first has not been moved')
+  })
+
+  t.test(`${name}: keeps amounts under a name up to their sum, exactly`, async (t) => {
+    const ledger = await openNew(t)
+    const limit = { count: 100, sum: 1_000_000_000_000n }
+    const add = (id: string, value: bigint, until: number): Promise<number | undefined> =>
+      ledger.addWithinLimit('payer', { id, value, until }, limit, NOW)
+    t.equal(await add('one', 999_999_999_990n, NOW + 30), undefined)
+    t.equal(await add('two', 10n, NOW + 20), undefined)
+    t.equal(await add('three', 1n, NOW + 40), NOW + 20)
+    t.equal(await add('three', 11n, NOW + 40), NOW + 30, 'the second end makes room')
+    await ledger.addExpiring('payer', factOf({ id: 'one', value: 999_999_999_990n }), NOW)
+    t.equal(await add('three', 999_999_999_990n, NOW + 40), undefined, 'what was ended counts no more')
+    t.equal(await add('four', 1n, NOW + 40), NOW + 20)
+  })
+
+  t.test(`${name}: keeps exactly as many of fifty simultaneous amounts as fit`, async (t) => {
+    const ledger = await openNew(t)
+    const limit = { count: 50, sum: 35n }
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, number) =>
+        ledger.addWithinLimit('payer', { id: `pay_${number}`, value: 5n, until: NOW + 10 }, limit, NOW),
+      ),
+    )
+    t.equal(answers.filter((fits) => fits === undefined).length, 7)
+    t.equal((await ledger.listExpiring('payer', NOW)).length, 7)
+  })
+
+  t.test(`${name}: keeps one limit over two processes`, async (t) => {
+    const place = newPlace(t)
+    const ledger = await openNew(t, place)
+    const said = await runTogether(2, [name, place, 'limit', 'payer'])
+    const counts = said.map(Number)
+    t.equal(counts.reduce((sum, count) => sum + count, 0), 60, 'of 200 that both have tried')
+    t.equal((await ledger.listExpiring('payer', 1_999)).length, 60)
   })
 
   t.test(`${name}: accepts one first of fifty simultaneous facts under a new name`, async (t) => {

@@ -158,6 +158,7 @@ export async function openShop(t: Test): Promise<Shop> {
       await delay(2)
     },
     redeliver: 86_400_000,
+    payerLimit: undefined,
     denied: new Set<string>(),
     recentOffers: async () => [],
     buyers: new BuyerConnections(),

@@ -7,6 +7,7 @@ import { counted } from '../terminal-text.ts'
 import { clean } from '../../command-line/printable.ts'
 import { withLedger } from './open-ledger.ts'
 import { isoTime, spellAmount } from './row.ts'
+import { payerFilterOf } from './payer-filter.ts'
 import { parsePastTime, parseTime } from './parse-time.ts'
 
 /** A spreadsheet takes what begins like this for a formula, and would run it. */
@@ -26,6 +27,7 @@ export async function exportPayments(call: Call): Promise<number> {
   const isJson = formatOf(call) === 'json'
   const { out } = call.terminal
   const covers = periodOf(call, systemRuntime.now())
+  const isOfPayer = payerFilterOf(call)
   let doubts = 0
   let comma = ''
   // Written line by line: a year of payments does not have to fit into memory.
@@ -33,7 +35,7 @@ export async function exportPayments(call: Call): Promise<number> {
     out(isJson ? '[' : csvLine(COLUMNS))
     for await (const entry of ledger.entries()) {
       const { receipt, settledAt, createdAt } = entry
-      if (!covers(settledAt ?? createdAt)) continue
+      if (!covers(settledAt ?? createdAt) || !isOfPayer(entry)) continue
       if (receipt === undefined) {
         if (chargeStatus(entry) === 'unknown') doubts += 1
         continue

@@ -1,4 +1,3 @@
-import { payerKeys } from '../../engine/app/payer-keys.ts'
 import type { JsonObject } from '../../engine/base/json.ts'
 import { chargeStatus, isRefundDue } from '../../engine/ledger/payment-lifecycle.ts'
 import type { PaymentRecord, State } from '../../engine/ledger/payment-record.ts'
@@ -9,6 +8,7 @@ import type { Call, Terminal } from '../command.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
 import { withLedger } from './open-ledger.ts'
 import { brief, rowOf, type PaymentRow, isoTime, spellAmount } from './row.ts'
+import { payerFilterOf } from './payer-filter.ts'
 import { parsePastTime } from './parse-time.ts'
 
 /** As many as a person looks at. */
@@ -34,24 +34,22 @@ export async function listPayments(call: Call): Promise<number> {
   })
 }
 
-function filterOf({ flags }: Call, now: number): (entry: PaymentRecord) => boolean {
+function filterOf(call: Call, now: number): (entry: PaymentRecord) => boolean {
+  const { flags } = call
   const state = stateOf(flags.text('state'))
   const route = flags.text('route')
   if (route !== undefined && !/^[^/\s]\S*$/.test(route))
     throw new UsageError(
       `--route takes an operation as the list names it, such as util/workday; not "${route}"`,
     )
-  const payer = flags.text('payer')
-  const payers = payer === undefined ? undefined : payerKeys(payer)
-  if (payers?.length === 0)
-    throw new UsageError(`--payer takes an address, 0x and 40 hexadecimal digits; not "${payer}"`)
+  const isOfPayer = payerFilterOf(call)
   const since = flags.text('since')
   const start = since === undefined ? 0 : parsePastTime('since', since, now)
   return (entry) =>
     entry.createdAt >= start &&
     (state === undefined || entry.state === state) &&
     (route === undefined || entry.operation === route) &&
-    (payers === undefined || payers.includes(entry.payer))
+    isOfPayer(entry)
 }
 
 function stateOf(text: string | undefined): State | undefined {

@@ -196,6 +196,11 @@ export const ERRORS = {
   ),
   payer_denied: kind(403, 'Payer is denied', 'Payments from this address are not accepted here.'),
   payer_suspended: passing(429, 'Payer suspended', 'Pay from another address, or after Retry-After.'),
+  payer_limit_reached: passing(
+    429,
+    'Payer has reached its limit',
+    'Send the same payment again after Retry-After, or sign a new one then.',
+  ),
   ledger_unavailable: passing(
     503,
     'Payments cannot be recorded now',

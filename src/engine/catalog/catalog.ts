@@ -1,5 +1,6 @@
 import type { Argument } from '../handler.ts'
 import type { Json, JsonObject } from '../base/json.ts'
+import type { Micros } from '../base/money.ts'
 import type { Limits } from '../base/networks.ts'
 import type { SuccessStatus } from '../base/success-status.ts'
 import type { Price } from './price/price.ts'
@@ -63,6 +64,7 @@ export interface Payments {
   readonly redeliver: number
   /** Addresses whose payments are refused, in lower case. */
   readonly denied: readonly string[]
+  readonly payerLimit: PayerLimit | undefined
   readonly x402:
     | {
         /** CAIP-2 ids, most preferred first. */
@@ -75,6 +77,15 @@ export interface Payments {
   readonly mpp:
     | { readonly method: string; readonly intent: string; readonly chain: number; readonly currency: string }
     | undefined
+}
+
+/** What one payer may buy within a period. */
+export interface PayerLimit {
+  readonly calls: number
+  /** Undefined: any amount. */
+  readonly spend: Micros | undefined
+  /** Milliseconds. */
+  readonly per: number
 }
 
 export interface Server {

@@ -2,10 +2,18 @@ import { hash } from 'node:crypto'
 import { toChecksum } from '../base/address.ts'
 import { parseDuration } from '../base/duration.ts'
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
-import { parseCoin, parseGwei } from '../base/money.ts'
+import { parseCoin, parseGwei, parsePrice } from '../base/money.ts'
 import { findNetwork, type Limits } from '../base/networks.ts'
 import { ownersOf } from './arguments.ts'
-import type { Catalog, DocumentPlace, OutsideSource, Payments, ServedFile, Service } from './catalog.ts'
+import type {
+  Catalog,
+  DocumentPlace,
+  OutsideSource,
+  PayerLimit,
+  Payments,
+  ServedFile,
+  Service,
+} from './catalog.ts'
 import { compileRoute, compileTool } from './compile-route.ts'
 import { namer } from './namer.ts'
 import type { Declared } from './schema.ts'
@@ -90,6 +98,7 @@ function compilePayments(context: CheckContext): Payments {
         deniedFiles(context).flatMap(({ lines = [] }) => lines.map(({ word }) => word)),
       ),
     ],
+    payerLimit: compilePayerLimit(context),
     x402:
       x402 === undefined
         ? undefined
@@ -99,6 +108,20 @@ function compilePayments(context: CheckContext): Payments {
             limits: compileLimits(x402.limits ?? {}, document),
           },
     mpp: payments?.mpp,
+  }
+}
+
+/** Most calls of a payer that are counted. */
+const MOST_CALLS = 10_000
+
+function compilePayerLimit({ declared, document }: CheckContext): PayerLimit | undefined {
+  const limits = declared.payments?.payers?.limits
+  if (limits === undefined) return undefined
+  const spend = parsePrice(document.spelling(['payments', 'payers', 'limits', 'spend']) ?? '')
+  return {
+    calls: limits.calls ?? MOST_CALLS,
+    spend: spend.kind === 'price' ? spend.value : undefined,
+    per: duration(limits.per, '1d'),
   }
 }
 

@@ -232,9 +232,9 @@ const payments = {
     },
     payers: {
       type: 'object',
-      description: 'Who may pay.',
+      description: 'Who may pay, and how much.',
       additionalProperties: false,
-      required: ['deny'],
+      minProperties: 1,
       properties: {
         deny: {
           type: ['string', 'array'],
@@ -243,6 +243,23 @@ const payments = {
           items: text,
           description:
             'Files of addresses whose payments are refused before any work: one address per line; # starts a comment.',
+        },
+        limits: {
+          type: 'object',
+          description:
+            'What one payer may buy in a period, over all processes; beyond it, calls get 429 before any work and without a charge.',
+          additionalProperties: false,
+          required: ['per'],
+          properties: {
+            calls: {
+              type: 'integer',
+              minimum: 1,
+              maximum: 10_000,
+              description: 'Most paid calls of one payer within the period. Default: 10000.',
+            },
+            spend: { type: ['number', 'string'], description: 'Most USD of one payer within the period.' },
+            per: { ...duration, description: 'The period, which ends now: 1m, 1h, 1d; at most 366d.' },
+          },
         },
       },
     },

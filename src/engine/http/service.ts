@@ -98,6 +98,7 @@ export async function createService(settings: ServiceSettings, render: Renderer)
       buyers,
       redeliver: catalog.payments.redeliver,
       denied: deniedPayers(catalog, protocols),
+      payerLimit: catalog.payments.payerLimit,
       recentOffers: (operation, args) => recentOffers.of(operation, args),
       stopping: tasks.ending,
       report,

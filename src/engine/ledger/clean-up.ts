@@ -129,7 +129,7 @@ async function* entriesBefore(ledger: Ledger, before: number): AsyncGenerator<Pa
 }
 
 /** A record also prevents its payment from being accepted again, so it stays until the payment has expired. */
-function isPrunable(entry: PaymentRecord, now: number): boolean {
+export function isPrunable(entry: PaymentRecord, now: number): boolean {
   const { receipt, undone, due, validBefore, settledAt = 0, redeliver } = entry
   const isCharged = receipt !== undefined && !isOwed(entry) && !isRefundDue(entry, now)
   const isFinished = due === undefined && (isCharged || (receipt === undefined && undone !== undefined))

@@ -46,6 +46,12 @@ export interface Ledger {
    * number of facts that are kept under the name then: of several that are new at once, one alone makes it 1.
    */
   addExpiring(name: string, fact: string, until: number): Promise<number>
+  /**
+   * Keeps an amount under a name until a time, unless the amounts that are unexpired at `now` would then exceed a limit.
+   * Resolves to undefined, or to the time at which enough of them have expired. An id that is kept already stays as it is.
+   * It is a fact (`factOf`), so that `addExpiring` can end it. Amounts under one name are added one after the other, whichever processes add them.
+   */
+  addWithinLimit(name: string, amount: LimitedAmount, limit: AmountLimit, now: number): Promise<number | undefined>
   /** The unexpired facts under a name at `now`, in no order. */
   listExpiring(name: string, now: number): Promise<readonly string[]>
   /**
@@ -67,11 +73,32 @@ export interface Ledger {
 
 /**
  * One compare-and-set: `next` takes the place of `previous`, or nothing does. `next.version` is `previous.version + 1`;
- * key, buyer and time of creation stay, and the identifier stays or goes. No entry is in one commit twice.
+ * key and time of creation stay, and the identifier stays or goes. No entry is in one commit twice.
  */
 export interface Change {
   readonly previous: PaymentRecord
   readonly next: PaymentRecord | undefined
+}
+
+/** One of the amounts under a name. */
+export interface LimitedAmount {
+  /** Unique under the name, without spaces. */
+  readonly id: string
+  readonly value: bigint
+  /** When it stops to count, in milliseconds since the epoch. */
+  readonly until: number
+}
+
+/** What the amounts under one name may come to. */
+export interface AmountLimit {
+  readonly count: number
+  /** Undefined: any sum. */
+  readonly sum: bigint | undefined
+}
+
+/** The fact that an amount is kept as: ended now, by `addExpiring`, it counts no more. */
+export function factOf({ id, value }: Pick<LimitedAmount, 'id' | 'value'>): string {
+  return `${id} ${value}`
 }
 
 /** State that the holder of a lease leaves to the next. */

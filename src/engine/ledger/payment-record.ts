@@ -125,6 +125,8 @@ interface RefundTransaction {
   readonly nonce?: number
   /** Milliseconds since the epoch; no block at or after it can carry the refund out. */
   readonly validBefore?: number
+  /** When it was first seen in a block, in milliseconds since the epoch. */
+  readonly sentAt?: number
 }
 
 /** What a payment buys, fixed when it is reserved. */

@@ -76,7 +76,7 @@ const DISPATCH: Keys<OwnTransaction & Omit<FacilitatorRequest, 'kind'>> = [
 
 const ANSWER: Keys<AnswerReference> = ['digest', 'size', 'attempt', 'kind', 'mediaType', 'headers', 'status']
 
-const REFUND = ['kind', 'hash', 'raw', 'nonce', 'reason', 'sender', 'validBefore'] as const
+const REFUND = ['kind', 'hash', 'raw', 'nonce', 'reason', 'sender', 'validBefore', 'sentAt'] as const
 
 const JSON_ANSWER = { kind: 'json', mediaType: 'application/json' } as const
 

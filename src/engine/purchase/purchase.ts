@@ -37,6 +37,7 @@ import {
 import { ledgerCode, toPublicError, type FaultDeps } from './problem.ts'
 import { type Answered, type Paid, type PurchaseResult } from './result.ts'
 import { dedupeByIdentifier } from './idempotency.ts'
+import { withinLimit } from './payer-limit.ts'
 import { redeliverAny, type NewPurchase } from './redelivery.ts'
 import { replay } from './replay.ts'
 import { start, withLease } from './settlement-flow.ts'
@@ -215,8 +216,10 @@ async function buy(purchase: VerifiedPurchase): Promise<PurchaseResult> {
   const refusal = tooLate(deps, purchased.settle, verified)
   if (refusal !== undefined) return { kind: 'refused', refusal }
   const reservation = await reserve(deps, purchased)
-  if (reservation.kind === 'claimed')
-    return withLease({ ...purchase, lease: reservation.claim }, (leased) => start(leased, earlier.unsold))
+  if (reservation.kind === 'claimed') {
+    const leased = { ...purchase, lease: reservation.claim }
+    return withinLimit(leased, () => withLease(leased, (held) => start(held, earlier.unsold)))
+  }
   const { entry } = reservation
   return entry.key === request.payment.key
     ? replay(purchase, entry, buyIfOffered)

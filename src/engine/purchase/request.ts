@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { Operation } from '../catalog/catalog.ts'
+import type { Operation, PayerLimit } from '../catalog/catalog.ts'
 import type { Arguments } from '../handler.ts'
 import type { PaymentLease, LeaseContext } from '../ledger/lease.ts'
 import type { AnswerHead, StoredAnswer } from '../ledger/payment-record.ts'
@@ -12,6 +12,7 @@ export interface PurchaseDeps extends LeaseContext {
   readonly redeliver: number
   /** Denied payers, as their protocols spell them. */
   readonly denied: ReadonlySet<string>
+  readonly payerLimit: PayerLimit | undefined
   /** Recent offers of an operation, possibly including the present one. */
   readonly recentOffers: (operation: Operation, args: Arguments) => Promise<readonly OfferTerms[]>
   readonly buyers: ConnectedBuyers

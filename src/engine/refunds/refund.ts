@@ -102,17 +102,21 @@ async function send(context: RefundContext, lease: PaymentLease): Promise<Refund
     if (followed !== 'impossible') return followed
   }
   const earlier = await findEarlier(context, terms, entry)
-  if (earlier !== undefined) return finish(lease, earlier)
+  if (earlier !== undefined) return finish(context, lease, earlier)
   const signed = await signTransaction(context, terms)
   if (signed.kind === 'refused') return signed
   const { transaction } = signed
   await lease.refund({ kind: 'sending', ...transaction })
   const result = await submit(context, terms, transaction)
-  return result.kind === 'sent' ? finish(lease, transaction) : result
+  return result.kind === 'sent' ? finish(context, lease, transaction) : result
 }
 
-async function finish(lease: PaymentLease, shown: Omit<SentRefund, 'kind'>): Promise<RefundResult> {
-  await lease.refund({ ...shown, kind: 'sent' })
+async function finish(
+  { now }: Clock,
+  lease: PaymentLease,
+  shown: Omit<SentRefund, 'kind'>,
+): Promise<RefundResult> {
+  await lease.refund({ sentAt: now(), ...shown, kind: 'sent' })
   return { kind: 'sent', hash: shown.hash }
 }
 
@@ -128,12 +132,12 @@ async function followUp(
   if (refund.kind === 'sent' && fate.kind !== 'open') return refundedBefore(refund)
   switch (fate.kind) {
     case 'refunded':
-      return finish(lease, fate.hash === hash ? { ...refund, sender: fate.sender } : fate)
+      return finish(context, lease, fate.hash === hash ? { ...refund, sender: fate.sender } : fate)
     case 'open': {
       const result = isHex(raw)
         ? await submit(context, terms, { hash, raw, sender })
         : await wait(context, terms, hash)
-      return result.kind === 'sent' ? finish(lease, refund) : result
+      return result.kind === 'sent' ? finish(context, lease, refund) : result
     }
     case 'blocked':
       return refused(fate.reason)
@@ -199,7 +203,7 @@ async function findEarlier(
 }
 
 type SignedRefund =
-  | { readonly kind: 'signed'; readonly transaction: SignedTransaction & Required<Omit<SentRefund, 'kind'>> }
+  | { readonly kind: 'signed'; readonly transaction: SignedTransaction & Required<Omit<SentRefund, 'kind' | 'sentAt'>> }
   | Refused
 
 async function signTransaction(context: RefundContext, terms: RefundTerms): Promise<SignedRefund> {

@@ -138,6 +138,10 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
       check()
       return change(() => facts.remember(name, fact, until))
     },
+    addWithinLimit: async (name, amount, limit, now) => {
+      check()
+      return change(() => facts.rememberWithin(name, amount, limit, now))
+    },
     listExpiring: async (name, now) => {
       check()
       if (facts.haveEnded(now)) await change(() => facts.forget(now))

@@ -79,6 +79,8 @@ export function followReopening(first: Ledger, open: () => Promise<Ledger>): Led
     due: (queue, now, limit) => current.due(queue, now, limit),
     undelivered: (buyer, since, limit) => current.undelivered(buyer, since, limit),
     addExpiring: (name, fact, until) => trusted((ledger) => ledger.addExpiring(name, fact, until)),
+    addWithinLimit: (name, amount, limit, now) =>
+      trusted((ledger) => ledger.addWithinLimit(name, amount, limit, now)),
     listExpiring: (name, now) => trusted((ledger) => ledger.listExpiring(name, now)),
     lease: (name, owner, now, until) => current.lease(name, owner, now, until),
     release: (lease, left) => current.release(lease, left),

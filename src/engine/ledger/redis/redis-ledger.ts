@@ -152,6 +152,11 @@ export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSe
       await check()
       return Number(await again((identity) => scripts.remember(identity, name, fact, until)))
     },
+    addWithinLimit: async (name, amount, limit, now) => {
+      await check()
+      const fits = await again((identity) => scripts.rememberWithin(identity, name, amount, limit, now))
+      return fits === null ? undefined : Number(fits)
+    },
     listExpiring: async (name, now) => {
       await check()
       const facts = await again((identity) => scripts.recall(identity, name, now))

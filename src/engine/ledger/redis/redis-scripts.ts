@@ -1,4 +1,5 @@
 import type { Queue } from '../payment-lifecycle.ts'
+import { type AmountLimit, factOf, type LimitedAmount } from '../ledger.ts'
 import { FORMAT } from '../record-codec.ts'
 import type { StoreIdentity } from '../store-identity.ts'
 
@@ -196,6 +197,48 @@ export function remember(identity: StoreIdentity, name: string, fact: string, un
     `redis.call('ZADD', facts, ending, fact)
      redis.call('ZADD', ends, redis.call('ZRANGE', facts, -1, -1, 'WITHSCORES')[2], name)
      return redis.call('ZCARD', facts)`,
+  )
+}
+
+/**
+ * Keeps an amount under a name within a limit, and returns nothing; or the time at which it fits. Lua counts in doubles,
+ * which are exact here: a sum is at most the limit, which is far below 2^53.
+ */
+export function rememberWithin(
+  identity: StoreIdentity,
+  name: string,
+  amount: LimitedAmount,
+  { count, sum }: AmountLimit,
+  now: number,
+): Script {
+  const { value, until } = amount
+  return guarded(
+    identity,
+    { facts: KEYS.facts(name), ends: KEYS.ends },
+    {
+      name,
+      fact: factOf(amount),
+      value: value.toString(),
+      ending: until,
+      most: count,
+      largest: sum === undefined ? 'inf' : sum.toString(),
+      now,
+    },
+    `redis.call('ZREMRANGEBYSCORE', facts, '-inf', now)
+     if redis.call('ZSCORE', facts, fact) then return false end
+     local kept = redis.call('ZRANGE', facts, 0, -1, 'WITHSCORES')
+     local function valueAt(place) return tonumber(string.match(kept[place], '%d+$')) end
+     local total = tonumber(value)
+     for place = 1, #kept, 2 do total = total + valueAt(place) end
+     local place = 1
+     while place < #kept and not ((#kept - place + 1) / 2 < tonumber(most) and (largest == 'inf' or total <= tonumber(largest))) do
+       total = total - valueAt(place)
+       place = place + 2
+     end
+     if place > 1 then return kept[place - 1] end
+     redis.call('ZADD', facts, ending, fact)
+     redis.call('ZADD', ends, redis.call('ZRANGE', facts, -1, -1, 'WITHSCORES')[2], name)
+     return false`,
   )
 }
 

@@ -25,6 +25,7 @@ const ledger: Ledger = {
   due: unused,
   undelivered: unused,
   addExpiring: unused,
+  addWithinLimit: unused,
   listExpiring: unused,
   lease: unused,
   release: unused,

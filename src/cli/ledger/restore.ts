@@ -1,0 +1,38 @@
+import { backupRecords, verifyBackup } from '../../engine/ledger/backup.ts'
+import { restoreRecords, type RestoreResult } from '../../engine/ledger/restore.ts'
+import type { Call } from '../command.ts'
+import { counted } from '../terminal-text.ts'
+import { withLedger } from '../payments/open-ledger.ts'
+import { fileOf } from './backup.ts'
+import { readLines } from './backup-file.ts'
+
+/** Merges a backup into the ledger, also while servers use it. Exits 1 when some payments were in work. */
+export async function restoreLedger(call: Call): Promise<number> {
+  const { flags, terminal } = call
+  const file = fileOf(call)
+  // The whole file is checked before the first record is restored.
+  const { records } = await verifyBackup(file, readLines(file))
+  return withLedger(
+    call,
+    async (ledger) => {
+      const result = await restoreRecords(ledger, backupRecords(readLines(file)))
+      if (flags.given('json')) terminal.out(JSON.stringify({ file, records, ...result }, null, 2))
+      else for (const line of linesOf(records, result)) terminal.out(line)
+      return result.busy === 0 ? 0 : 1
+    },
+    'create',
+  )
+}
+
+function linesOf(records: number, { added, advanced, kept, uncharged, busy }: RestoreResult): string[] {
+  const lines = [
+    `${counted(records, 'payment record')} in the backup: ${added} added, ${advanced} advanced, ${kept} kept as they are in the ledger, ${uncharged} left out because nothing was charged`,
+  ]
+  if (busy > 0)
+    lines.push(`a server works on ${counted(busy, 'payment')} of them at present: run the restore again`)
+  if (added > 0)
+    lines.push(
+      'payments and refunds after the backup are not in it: "ratecard payments reconcile" compares with the chains',
+    )
+  return lines
+}

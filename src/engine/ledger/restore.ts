@@ -1,0 +1,94 @@
+import type { Ledger } from './ledger.ts'
+import { chargeStatus, isLeased, nextCheckAt } from './payment-lifecycle.ts'
+import type { PaymentRecord, Receipt } from './payment-record.ts'
+
+/** Numbers of records of a backup, by what became of them. */
+export interface RestoreResult {
+  /** Were missing in the ledger. */
+  readonly added: number
+  /** Were less far in the ledger, and are now as in the backup. */
+  readonly advanced: number
+  /** Are as far in the ledger, or farther. */
+  readonly kept: number
+  /** Nothing was charged for them when the backup was written: they are left out. */
+  readonly uncharged: number
+  /** A server works on them at present: another run restores them. */
+  readonly busy: number
+}
+
+/**
+ * Merges the records of a backup into a ledger, which servers may use meanwhile. Of each payment the further record wins:
+ * an amount that is settled or refunded in either is so afterwards, and a finished payment is never opened again.
+ */
+export async function restoreRecords(
+  ledger: Ledger,
+  records: AsyncIterable<PaymentRecord>,
+): Promise<RestoreResult> {
+  const counts = { added: 0, advanced: 0, kept: 0, uncharged: 0, busy: 0 }
+  for await (const entry of records) {
+    const outcome = hasMoney(entry) ? await restore(ledger, entry) : 'uncharged'
+    counts[outcome] += 1
+  }
+  return counts
+}
+
+/** What is not charged is not restored: the chain refuses a payment that was used since, and the buyer may use another. */
+function hasMoney(entry: PaymentRecord): boolean {
+  return chargeStatus(entry) !== 'no' || entry.undone !== undefined
+}
+
+async function restore(ledger: Ledger, backup: PaymentRecord): Promise<keyof RestoreResult> {
+  for (;;) {
+    const standing = await ledger.find(backup.id)
+    if (standing === undefined) {
+      const entry = unheld({ ...backup, version: backup.version + 1 })
+      const taken = await ledger.insert(entry)
+      if (taken === undefined) return 'added'
+      // A newer payment has the identifier.
+      if (taken.id !== entry.id && (await ledger.insert({ ...entry, identifier: undefined })) === undefined)
+        return 'added'
+      continue
+    }
+    const merged = mergeRecords(standing, backup)
+    if (merged === undefined) return 'kept'
+    if (isLeased(standing, ledger.now())) return 'busy'
+    if (await ledger.replace(standing, unheld({ ...merged, version: standing.version + 1 }))) return 'advanced'
+  }
+}
+
+/** No process holds a record of a backup. */
+function unheld(entry: PaymentRecord): PaymentRecord {
+  const free = { ...entry, owner: '', leaseUntil: 0 }
+  return { ...free, due: nextCheckAt(free) }
+}
+
+/** How far the money of a payment is. */
+function stageOf({ refund, ...entry }: PaymentRecord): number {
+  if (refund !== undefined) return { due: 3, sending: 4, sent: 5 }[refund.kind]
+  return { no: 0, unknown: 1, yes: 2 }[chargeStatus(entry)]
+}
+
+/** The record that has the further money of two of one payment; undefined: the standing one stays as it is. */
+export function mergeRecords(standing: PaymentRecord, backup: PaymentRecord): PaymentRecord | undefined {
+  const receipt = largerOf(standing.receipt, backup.receipt)
+  const isFurther = stageOf(backup) > stageOf(standing)
+  if (standing.receipt !== undefined) {
+    if (!isFurther && receipt === standing.receipt) return undefined
+    const refund = isFurther ? backup.refund : standing.refund
+    const merged = receipt === undefined ? standing : { ...standing, receipt }
+    return refund === undefined ? merged : { ...merged, refund, redeliver: 0 }
+  }
+  if (!isFurther || isUndone(standing, backup)) return undefined
+  const { createdAt, identifier, pendingWrite } = standing
+  return { ...backup, createdAt, identifier, ...(pendingWrite && { pendingWrite }) }
+}
+
+function largerOf(one: Receipt | undefined, another: Receipt | undefined): Receipt | undefined {
+  if (one === undefined || another === undefined) return one ?? another
+  return BigInt(another.amount) > BigInt(one.amount) ? another : one
+}
+
+/** Whether a reorganisation has undone the receipt of the backup since. */
+function isUndone({ undone }: PaymentRecord, { receipt }: PaymentRecord): boolean {
+  return undone !== undefined && undone.transaction === receipt?.transaction
+}
