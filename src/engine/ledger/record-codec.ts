@@ -74,7 +74,7 @@ const DISPATCH: Keys<OwnTransaction & Omit<FacilitatorRequest, 'kind'>> = [
   'members',
 ]
 
-const ANSWER: Keys<AnswerReference> = ['digest', 'size', 'attempt', 'kind', 'mediaType', 'headers']
+const ANSWER: Keys<AnswerReference> = ['digest', 'size', 'attempt', 'kind', 'mediaType', 'headers', 'status']
 
 const REFUND = ['kind', 'hash', 'raw', 'nonce', 'reason', 'sender', 'validBefore'] as const
 
