@@ -1,7 +1,7 @@
 import type { Catalog, OutsideSource } from '../engine/catalog/catalog.ts'
 import type { PaymentConfig } from '../engine/app/compose.ts'
 import { isLoopback } from '../engine/base/loopback.ts'
-import type { SettingNames } from '../engine/payment/protocol.ts'
+import type { SettingNames } from '../engine/payment/setting-names.ts'
 import { addressOfKey } from '../engine/chains/evm/signature.ts'
 import type { StandIns } from '../engine/service-definition.ts'
 import type { Env } from '../env.ts'

@@ -7,20 +7,8 @@ export type { ErrorCode } from './base/errors.ts'
 export type { Json, JsonObject } from './base/json.ts'
 export type { PaymentRecord, Receipt, SettlementAttempt, State } from './ledger/payment-record.ts'
 export type { Micros } from './base/money.ts'
-export type {
-  Capabilities,
-  Challenge,
-  ChallengeRequest,
-  Detection,
-  IssuedChallenge,
-  Journal,
-  Offer,
-  OfferTerms,
-  Payment,
-  Protocol,
-  Refusal,
-  Settlement,
-  ToolBinding,
-  ToolDemand,
-  Verification,
-} from './payment/protocol.ts'
+export type { Capabilities, Protocol, ToolBinding } from './payment/protocol.ts'
+export type { Challenge, ChallengeRequest, IssuedChallenge, ToolDemand } from './payment/challenge.ts'
+export type { Detection, Offer, OfferTerms, Payment, Verification } from './payment/payment.ts'
+export type { Journal, Settlement } from './payment/settlement.ts'
+export type { Refusal } from './base/errors.ts'

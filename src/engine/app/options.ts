@@ -4,8 +4,9 @@ import { didYouMean } from '../catalog/issue.ts'
 import type { PaymentConfig } from './compose.ts'
 import type { HandlerMap } from '../handler.ts'
 import { findNetwork, NETWORKS } from '../base/networks.ts'
-import type { SettingNames } from '../payment/protocol.ts'
+import type { SettingNames } from '../payment/setting-names.ts'
 import type { CdpCredentials } from '../x402/facilitators/cdp-token.ts'
+import type { OpenScheme } from '../x402/scheme.ts'
 import type { CatalogPlace } from './catalog-thread.ts'
 
 /** What {@link createRatecard} is given. */
@@ -65,6 +66,8 @@ export interface X402Options {
   readonly signerKeys?: readonly string[] | undefined
   /** Services that settle for you, in order of preference; no key is needed then. */
   readonly facilitators?: readonly FacilitatorOptions[] | undefined
+  /** Schemes of your own, offered after `exact`. See `ratecard/scheme`, which is unstable. */
+  readonly schemes?: readonly OpenScheme[] | undefined
 }
 
 /** A facilitator, as the x402 specification defines one. */
@@ -157,7 +160,7 @@ const KNOWN: Readonly<Record<string, readonly string[]>> = {
     ' ',
   ),
   payments: ['x402', 'mpp'],
-  'payments.x402': ['payTo', 'rpcUrls', 'signerKeys', 'facilitators'],
+  'payments.x402': ['payTo', 'rpcUrls', 'signerKeys', 'facilitators', 'schemes'],
   'payments.mpp': ['recipient', 'secretKeys', 'rpcUrls'],
   runtime: ['now', 'random', 'sleep', 'fetch'],
 }
@@ -247,6 +250,7 @@ export function readPayments(options: RatecardOptions): PaymentConfig {
     facilitators: facilitators.map(({ url, token, cdp }) => ({ url, token, cdp })),
     mppRecipient: mpp?.recipient,
     mppSecretKeys: secretKeys,
+    schemes: x402.schemes ?? [],
   }
 }
 

@@ -16,6 +16,7 @@ import {
   openLedger,
   openNetworks,
   protocolsOf,
+  schemesOf,
   type AllNetworks,
   type PaymentConfig,
 } from './compose.ts'
@@ -24,7 +25,7 @@ import { createService, type Renderer, type Service, type ServiceSettings } from
 import type { Ledger } from '../ledger/ledger.ts'
 import { OptionError, OPTIONS, readPayments, type RatecardOptions } from './options.ts'
 import { invalidConfig, missingConfig, movedPayee } from './config-problems.ts'
-import type { SettingNames } from '../payment/protocol.ts'
+import type { SettingNames } from '../payment/setting-names.ts'
 import { CatalogReload, type Reload } from './catalog-reload.ts'
 import { systemRuntime, type Runtime } from '../base/runtime.ts'
 
@@ -195,14 +196,15 @@ export async function openRatecard(settings: RatecardSettings): Promise<OpenRate
   if (problems.length > 0) throw new OptionError(problems)
   const render: Renderer = ({ catalog: revised, facts }) => {
     const { baseUrl, sandbox, protocols, mcpServers } = facts
-    const offered = revised.payments.x402 === undefined ? [] : networks.x402.of(revised.payments.x402)
+    const { x402 } = revised.payments
+    const schemes = x402 === undefined ? [] : schemesOf(x402, networks)
     return renderInThread(revised, {
       baseUrl,
       sandbox,
       protocols,
       mcpServers,
       ready: new Set(revised.operations.filter(facts.available).map(({ id }) => id)),
-      accepted: offered.map(({ network, payTo, timeoutSeconds }) => ({ network, payTo, timeoutSeconds })),
+      offers: schemes.flatMap((scheme) => scheme.offers),
     })
   }
   const serviceSettings: ServiceSettings = {

@@ -15,7 +15,8 @@ import {
   type Failure,
   type InvalidParameter,
 } from '../base/errors.ts'
-import type { Detection, Offer, Payment, Refusal } from '../payment/protocol.ts'
+import type { Detection, Offer, Payment } from '../payment/payment.ts'
+import type { Refusal } from '../base/errors.ts'
 import {
   digestArguments,
   invoke,
@@ -214,8 +215,8 @@ async function buy(purchase: VerifiedPurchase): Promise<PurchaseResult> {
   const refusal = tooLate(deps, purchased.settle, verified)
   if (refusal !== undefined) return { kind: 'refused', refusal }
   const reservation = await reserve(deps, purchased)
-  if (reservation.kind === 'claimed')
-    return withLease({ ...purchase, lease: reservation.claim }, (leased) => start(leased, earlier.unsold))
+  if (reservation.kind === 'reserved')
+    return withLease({ ...purchase, lease: reservation.lease }, (leased) => start(leased, earlier.unsold))
   const { entry } = reservation
   return entry.key === request.payment.key
     ? replay(purchase, entry, buyIfOffered)
