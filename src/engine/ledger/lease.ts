@@ -46,8 +46,13 @@ export interface Changes extends Partial<
 
 type Unscheduled = Omit<PaymentRecord, 'due'>
 
+/** A change that deletes nothing. */
+interface RecordChange extends Change {
+  readonly next: PaymentRecord
+}
+
 /** Stores a change, alone or in one commit with others; false when the record is another process’s. */
-type StoreChange = (change: Change) => Promise<boolean>
+type StoreChange = (change: RecordChange) => Promise<boolean>
 
 /**
  * One process's hold on one payment: the only way records change. Changes are made one after the other, each durable
@@ -91,7 +96,7 @@ export class PaymentLease {
 
   /** Like `advance` to `settling`, in one commit with other payments if there are any. */
   dispatch(changes: Pick<PaymentRecord, 'dispatch' | 'runs'>, joint?: JointCommit): Promise<PaymentRecord> {
-    const store = joint && (async (change: Change) => {
+    const store = joint && (async (change: RecordChange) => {
       await joint.store(change)
       return true
     })
@@ -238,7 +243,7 @@ export class PaymentLease {
   async #replace(
     previous: PaymentRecord,
     entry: PaymentRecord,
-    store: StoreChange = (change) => this.#ledger.commit([change]),
+    store: StoreChange = (change) => this.#ledger.replace(change.previous, change.next),
   ): Promise<boolean> {
     try {
       return await store({ previous, next: entry })

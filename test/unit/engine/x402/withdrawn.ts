@@ -105,7 +105,7 @@ t.test('finds old payments on a withdrawn network, and refuses new ones', async 
 })
 
 const unknown: PaymentRecord = {
-  ...makeRecord(`x402:${network.id}:${token}:${PAYER}:${NONCE}`.toLowerCase()),
+  ...makeRecord(`x402:exact:${network.id}:${token}:${PAYER}:${NONCE}`),
   network: network.id,
   payee: PAY_TO,
   amount: '5000',
