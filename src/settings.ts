@@ -98,6 +98,13 @@ export const SETTINGS = {
     example: 'https://facilitator.example',
     text: 'Services that settle for you, in order of preference; no key is needed then.',
   },
+  schemes: {
+    group: 'program',
+    option: 'payments.x402.schemes',
+    type: 'readonly OpenScheme[]',
+    otherwise: 'none',
+    text: 'Schemes of x402 of your own, offered after `exact`. See `ratecard/scheme`, which is unstable.',
+  },
   facilitatorTokens: {
     group: 'facilitators',
     variable: 'FACILITATOR_TOKEN',

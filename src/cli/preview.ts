@@ -65,6 +65,10 @@ const NO_LEDGER: Ledger = {
   },
   now: () => 0,
   check: async () => undefined,
+  states: {
+    get: async (name) => ({ name, text: '', version: 0 }),
+    list: async function* () {},
+  },
   get: async () => undefined,
   find: async () => undefined,
   insert: async () => undefined,

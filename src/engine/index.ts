@@ -1,6 +1,6 @@
 /**
  * The package `ratecard`: serve a catalog from a program of your own. Handlers are written against `ratecard/handler`,
- * tests against `ratecard/testing`, payment protocols against `ratecard/protocol`.
+ * tests against `ratecard/testing`, schemes of x402 against `ratecard/scheme`.
  */
 export type { AccessRecord, Observe } from './base/access-record.ts'
 export { CatalogError, type Issue, type Position } from './catalog/issue.ts'

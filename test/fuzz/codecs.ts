@@ -2,7 +2,8 @@ import t from 'tap'
 import { canonicalPath, decodeSegment, splitTarget } from '../../src/engine/http/request-target.ts'
 import { compileValidator } from '../../src/engine/catalog/validator.ts'
 import type { Route } from '../../src/engine/catalog/catalog.ts'
-import { encodeAfter } from '../../src/engine/payment/protocol.ts'
+import { encodeAfter } from '../../src/engine/payment/base64-prefix.ts'
+import { readExact } from '../../src/engine/x402/exact-evm/authorization.ts'
 import { decodePayload } from '../../src/engine/x402/payload.ts'
 import { attempt } from './support/property-run.ts'
 import { x402Values } from './support/credentials.ts'
@@ -13,6 +14,11 @@ import { fc } from '../support/fast-check.ts'
 
 const catalog = shippedCatalog()
 const targets = targetsOf(catalog)
+
+function decode(header: string) {
+  const decoded = decodePayload(header)
+  return decoded.kind === 'payload' ? readExact(decoded.payload) : decoded
+}
 
 const hex = (length: number): fc.Arbitrary<string> =>
   fc.string({
@@ -48,7 +54,7 @@ const payloads = fc.record({
 
 t.test('reads a right payment as it was signed', (t) =>
   attempt(t, 2, payloads, (payload) => {
-    const decoded = decodePayload(encode(payload))
+    const decoded = decode(encode(payload))
     if (decoded.kind === 'malformed') throw new Error(decoded.detail)
     const lower = (value: unknown): string => JSON.stringify(value).toLowerCase()
     if (lower(decoded.payload) !== lower(payload)) throw new Error(JSON.stringify(decoded.payload))
@@ -60,7 +66,7 @@ const [sampled] = fc.sample(payloads, { numRuns: 1, seed: 1 })
 
 t.test('reads or refuses any header', (t) =>
   attempt(t, 5, x402Values(sampled ?? {}), (header) => {
-    const decoded = decodePayload(header)
+    const decoded = decode(header)
     return [decoded.kind === 'malformed' ? decoded.code : decoded.kind]
   }),
 )

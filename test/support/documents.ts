@@ -3,7 +3,7 @@ import { fillPath, type Catalog, type Route } from '../../src/engine/catalog/cat
 import { compileText } from '../../src/engine/catalog/load.ts'
 import { documentNames, documents } from '../../src/engine/documents/all.ts'
 import type { Facts } from '../../src/engine/documents/registry.ts'
-import { exampleAmount } from '../../src/engine/payment/protocol.ts'
+import { exampleAmount } from '../../src/engine/payment/call-price.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../src/engine/base/json.ts'
 
 /** A harbour that sells tides: every kind of route once. */

@@ -87,11 +87,11 @@ export function openLedgerFixture(t: Test, place: readonly string[] = ['ledger']
       const ledger = await openLmdbLedger(directory)
       try {
         const reservation = await reserve({ ledger, owner: 'a server', now: () => at }, purchase)
-        if (reservation.kind !== 'claimed') throw new Error(`the payment is ${reservation.entry.state}`)
-        const { claim } = reservation
-        await work(claim)
-        claim.stopRenewal()
-        return (await ledger.get(purchase.key)) ?? claim.entry
+        if (reservation.kind !== 'reserved') throw new Error(`the payment is ${reservation.entry.state}`)
+        const { lease } = reservation
+        await work(lease)
+        lease.stopRenewal()
+        return (await ledger.get(purchase.key)) ?? lease.entry
       } finally {
         await ledger.close()
       }

@@ -7,7 +7,10 @@ import { realmOf } from '../../src/engine/mpp/mpp-challenge.ts'
 import { createMpp } from '../../src/engine/mpp/mpp.ts'
 import { PendingTransfers } from '../../src/engine/mpp/pending-transfers.ts'
 import { Validator } from '../../src/engine/mpp/validator.ts'
-import type { Offer, Payment, Protocol, Refusal, Settlement } from '../../src/engine/payment/protocol.ts'
+import type { Offer, Payment } from '../../src/engine/payment/payment.ts'
+import type { Protocol } from '../../src/engine/payment/protocol.ts'
+import type { Refusal } from '../../src/engine/base/errors.ts'
+import type { Settlement } from '../../src/engine/payment/settlement.ts'
 import { compileRoutes, routeAt, fixedPriceOf } from './catalogs.ts'
 import { PATH_USD, TEMPO_CHAIN, type EchoedChallenge, startTempo, type TempoChain } from './tempo.ts'
 import { randomBytes } from './random.ts'
@@ -104,6 +107,7 @@ export function openMppProtocol({
     settle: async (authorization) => {
       const dispatched: SettlementAttempt[] = []
       const payment = counter.take(authorization)
+      if (payment.settle === undefined) throw new Error('charged without a transfer')
       const settlement = await payment.settle(payment.authorizedAmount, {
         record: async (dispatch) => {
           dispatched.push(dispatch)

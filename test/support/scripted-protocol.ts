@@ -17,8 +17,12 @@ import {
   type Store,
 } from '../../src/engine/purchase/request.ts'
 import { type PurchaseResult } from '../../src/engine/purchase/result.ts'
+import { PaymentLocks } from '../../src/engine/purchase/payment-locks.ts'
 import { purchase } from '../../src/engine/purchase/purchase.ts'
-import type { Offer, Payment, Protocol, Refusal, Settlement } from '../../src/engine/payment/protocol.ts'
+import type { Offer, SettledPayment } from '../../src/engine/payment/payment.ts'
+import type { Protocol } from '../../src/engine/payment/protocol.ts'
+import type { Refusal } from '../../src/engine/base/errors.ts'
+import type { Settlement } from '../../src/engine/payment/settlement.ts'
 import { compileRoutes, routeAt, fixedPriceOf } from './catalogs.ts'
 import { makeRecord } from './payment-records.ts'
 
@@ -98,12 +102,15 @@ function offerOf(route: Route): Offer {
   return { endpoint: route, resource: 'https://shop.example/paid/tide', scope: 'scope', price }
 }
 
+/** A payment of the scripted protocol. */
+type ScriptedPayment = SettledPayment & { readonly protocol: Protocol }
+
 export interface Shop {
   readonly ledger: Ledger
   readonly clock: { now: number }
   readonly bank: ScriptedProtocol
   readonly deps: PurchaseDeps
-  readonly payment: (changes?: Partial<Payment>) => Payment
+  readonly payment: (changes?: Partial<Omit<SettledPayment, 'protocol'>>) => ScriptedPayment
   readonly buy: (changes?: Changes, deps?: PurchaseDeps) => Promise<PurchaseResult>
   readonly runs: () => number
   readonly stored: () => Promise<PaymentRecord | undefined>
@@ -130,8 +137,8 @@ export async function openShop(t: Test): Promise<Shop> {
       if (standing === undefined) noted(entry)
       return standing
     },
-    commit: async (changes) => {
-      const made = await lmdb.commit(changes)
+    commit: async (changes, states) => {
+      const made = await lmdb.commit(changes, states)
       if (made) for (const { previous, next } of changes) noted(next ?? { ...previous, state: 'voided' })
       return made
     },
@@ -162,13 +169,14 @@ export async function openShop(t: Test): Promise<Shop> {
     denied: new Set<string>(),
     recentOffers: async () => [],
     buyers: new BuyerConnections(),
+    locks: new PaymentLocks({ ledger, owner: 'mine', now: () => clock.now, sleep: () => delay(2).then(() => undefined) }),
     stopping: new AbortController().signal,
     report: () => undefined,
   }
   const protocol: Protocol = {
     name: 'test',
     longestWork: 30_000,
-    payerKey: (text) => text,
+    payerKeys: (text) => [text],
     detect: () => ({ kind: 'none' }),
     challenge: () => undefined,
     resolve: async () => {
@@ -185,7 +193,7 @@ export async function openShop(t: Test): Promise<Shop> {
       failure: () => ({}),
     },
   }
-  const payment = (changes: Partial<Payment> = {}): Payment => ({
+  const payment = (changes: Partial<Omit<SettledPayment, 'protocol'>> = {}): ScriptedPayment => ({
     protocol,
     scheme: 'exact',
     key: KEY,

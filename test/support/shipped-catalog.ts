@@ -3,6 +3,7 @@ import { loadCatalog } from '../../src/engine/catalog/load.ts'
 import { documentNames } from '../../src/engine/documents/all.ts'
 import { findNetwork, type Network } from '../../src/engine/base/networks.ts'
 import type { Protocol } from '../../src/engine/payment/protocol.ts'
+import { exactScheme } from '../../src/engine/x402/exact-evm/exact.ts'
 import { createX402 } from '../../src/engine/x402/x402.ts'
 import { fileURLToPath } from 'node:url'
 
@@ -40,8 +41,7 @@ export function quietX402(
   return createX402({
     service,
     baseUrl: BASE_URL,
-    offered,
-    reachable: offered,
+    schemes: [exactScheme({ offered, reachable: offered })],
     random: (bytes) => new Uint8Array(bytes).fill(255),
   })
 }

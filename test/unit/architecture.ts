@@ -20,6 +20,7 @@ const ENGINE = [
   'engine/refunds',
   'engine/purchase',
   'engine/usage',
+  'engine/sign-in',
   'engine/http',
 ]
 
@@ -71,8 +72,10 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'engine/base',
   ],
   'engine/usage': ['engine/ledger', 'engine/base'],
+  'engine/sign-in': ['engine/chains', 'engine/base'],
   'engine/purchase': [
     'engine/payment',
+    'engine/chains',
     'engine/ledger',
     'engine/cache',
     'engine/catalog',
@@ -80,7 +83,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'engine/base',
   ],
   'engine/mcp': [
-    'engine/x402',
+    'engine/sign-in',
     'engine/purchase',
     'engine/payment',
     'engine/ledger',
@@ -153,7 +156,7 @@ function importsOf(file: string): Import[] {
 }
 
 function layerOf(file: string): string {
-  if (/^engine\/(?:index|protocol)\.ts$/.test(file)) return 'public'
+  if (/^engine\/(?:index|scheme)\.ts$/.test(file)) return 'public'
   if (/^engine\/(?:handler|service-definition)\.ts$/.test(file)) return 'handler'
   if (file === 'engine/testing.ts') return 'testing'
   const [first = '', second = ''] = file.split('/')

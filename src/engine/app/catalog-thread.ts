@@ -12,7 +12,7 @@ import type { Facts } from '../documents/registry.ts'
 import { readerOfKept, type KeptCatalog } from './kept-revisions.ts'
 import type { Page, Pages } from '../http/rendered-pages.ts'
 import { checkHeaderBudget } from '../x402/x402-challenge.ts'
-import type { AcceptedNetwork } from '../x402/requirements.ts'
+import type { NetworkOffer } from '../x402/requirements.ts'
 
 /** A catalog to be served: its file, or its text, whose files are read from the working directory. */
 export type CatalogPlace = string | { readonly text: string }
@@ -72,7 +72,7 @@ type Head = Omit<Catalog, keyof Slice>
 export interface SentFacts extends Omit<Facts, 'available' | 'paymentRequired'> {
   /** Ids of the operations that can be called. */
   readonly ready: ReadonlySet<string>
-  readonly accepted: readonly AcceptedNetwork[]
+  readonly offers: readonly NetworkOffer[]
 }
 
 export type Question =

@@ -47,19 +47,19 @@ async function read({ place, loaded, baseUrl }: Question & { readonly kind: 'rea
 }
 
 /** The render facts from those that were sent, with the published challenges. */
-async function factsOf(catalog: Catalog, { ready, accepted, ...facts }: SentFacts): Promise<Facts> {
-  const { exampleAmount } = await import('../payment/protocol.ts')
+async function factsOf(catalog: Catalog, { ready, offers, ...facts }: SentFacts): Promise<Facts> {
+  const { exampleAmount } = await import('../payment/call-price.ts')
   const { createChallenge } = await import('../x402/x402-challenge.ts')
   const settings = {
     service: catalog.service,
     baseUrl: facts.baseUrl,
-    networks: accepted,
+    offers,
     nextToken: () => '',
   }
   const published = new Map(
     catalog.routes.flatMap((route) => {
       const price = exampleAmount(route.operation)
-      if (route.kind !== 'paid' || price === undefined || accepted.length === 0) return []
+      if (route.kind !== 'paid' || price === undefined || offers.length === 0) return []
       return [[route.name, createChallenge(route, price, settings).published] as const]
     }),
   )

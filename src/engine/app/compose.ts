@@ -5,9 +5,12 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { openLmdbLedger } from '../ledger/lmdb/lmdb-ledger.ts'
 import { openRedisLedger } from '../ledger/redis/redis-ledger.ts'
 import { openMppNetworks, type MppNetworks } from '../mpp/mpp.ts'
-import type { Protocol, SettingNames } from '../payment/protocol.ts'
+import type { Protocol } from '../payment/protocol.ts'
+import type { SettingNames } from '../payment/setting-names.ts'
 import type { FacilitatorAccess } from '../x402/facilitators/facilitator-client.ts'
 import { openX402Networks, type X402Networks } from '../x402/exact-evm/exact-networks.ts'
+import { exactScheme } from '../x402/exact-evm/exact.ts'
+import type { OpenScheme, Scheme, X402Terms } from '../x402/scheme.ts'
 import { createX402 } from '../x402/x402.ts'
 import { readRedisAddress } from '../base/redis-address.ts'
 import { systemRuntime, type Runtime } from '../base/runtime.ts'
@@ -78,6 +81,8 @@ export interface PaymentConfig {
   readonly mppRecipient: string | undefined
   /** The first one signs challenges, all are accepted. */
   readonly mppSecretKeys: readonly string[]
+  /** Schemes of x402 besides those that are built in. */
+  readonly schemes?: readonly OpenScheme[]
 }
 
 export interface NetworkDeps {
@@ -98,13 +103,17 @@ export interface NetworkDeps {
 export interface AllNetworks {
   readonly x402: X402Networks
   readonly mpp: MppNetworks
+  /** The schemes of x402 that are opened besides `exact` on EVM. */
+  readonly schemes: readonly ReturnType<OpenScheme>[]
 }
 
 export function openNetworks(deps: NetworkDeps): AllNetworks {
   const { config, names, baseUrl, runtime, ledger, owner, log, report } = deps
-  const { rpcUrls, mppRecipient: recipient, mppSecretKeys: secretKeys } = config
+  const { rpcUrls, mppRecipient: recipient, mppSecretKeys: secretKeys, schemes = [] } = config
+  const context = { ...runtime, ledger, owner, now: ledger.now, report: log }
   return {
     x402: openX402Networks({ ...runtime, ...config, names, ledger, owner, report: log }),
+    schemes: schemes.map((open) => open(context)),
     mpp: openMppNetworks({ ...runtime, names, baseUrl, recipient, secretKeys, rpcUrls, report }),
   }
 }
@@ -119,16 +128,20 @@ export function protocolsOf(
   const { service, payments } = catalog
   const { x402, mpp } = payments
   const tempo = mpp === undefined ? undefined : networks.mpp.of(mpp)
-  const evm =
-    x402 === undefined || networks.x402.closed(x402).length === x402.networks.length
-      ? undefined
-      : createX402({
-          service,
-          baseUrl,
-          // Empty while the networks are withdrawn: earlier payments on them are still answered.
-          offered: networks.x402.of(x402),
-          reachable: networks.x402.reachable(x402),
-          random,
-        })
-  return [evm, tempo].filter((protocol) => protocol !== undefined)
+  const schemes = x402 === undefined ? [] : schemesOf(x402, networks)
+  return [
+    schemes.length === 0 ? undefined : createX402({ service, baseUrl, schemes, random }),
+    tempo,
+  ].filter((protocol) => protocol !== undefined)
+}
+
+/** The schemes of x402 with which a catalog can be paid, in order of preference. */
+export function schemesOf(x402: X402Terms, networks: AllNetworks): readonly Scheme[] {
+  const isClosed = networks.x402.closed(x402).length === x402.networks.length
+  const exact = exactScheme({
+    // Empty while the networks are withdrawn: earlier payments on them are still answered.
+    offered: networks.x402.of(x402),
+    reachable: networks.x402.reachable(x402),
+  })
+  return [...(isClosed ? [] : [exact]), ...networks.schemes.map((schemeOf) => schemeOf(x402))]
 }

@@ -1,7 +1,7 @@
 import { hasSoundChecksum, isAddress } from '../base/address.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { AllNetworks, PaymentConfig } from './compose.ts'
-import type { SettingNames } from '../payment/protocol.ts'
+import type { SettingNames } from '../payment/setting-names.ts'
 import { readCdpKey } from '../x402/facilitators/cdp-token.ts'
 import { addressOfKey } from '../chains/evm/signature.ts'
 
@@ -23,7 +23,7 @@ export function missingConfig(
     payTo === ''
       ? [`${names.payTo} is missing: the address that receives the money (or payments.pay_to in the catalog)`]
       : []
-  if (byMpp || networks.x402.of(x402).length > 0) return problems
+  if (byMpp || networks.schemes.length > 0 || networks.x402.of(x402).length > 0) return problems
   if (signerKeys.length === 0)
     problems.push(
       `${names.signerKeys} is missing: the account that pays the gas of settlements (or ${names.facilitators}: a service that settles for you)`,

@@ -128,6 +128,7 @@ export function readPayments(options: RatecardOptions, names: OptionNames = OPTI
     facilitators: facilitators.map(({ url, token, cdp }) => ({ url, token, cdp })),
     mppRecipient: mpp?.recipient,
     mppSecretKeys: secretKeys,
+    schemes: x402.schemes ?? [],
   }
 }
 

@@ -1,6 +1,7 @@
 // Generated from src/settings.ts by `npm run generate`. Do not edit.
 import type { Observe } from '../base/access-record.ts'
 import type { HandlerMap } from '../handler.ts'
+import type { OpenScheme } from '../x402/scheme.ts'
 import type { CatalogPlace } from './catalog-thread.ts'
 import type { FacilitatorOptions, Logger, RuntimeOptions, Secrets } from './option-values.ts'
 
@@ -94,6 +95,11 @@ export interface X402Options {
   readonly rpcUrls?: Readonly<Record<string, string>> | undefined
   /** Services that settle for you, in order of preference; no key is needed then. Default: none. */
   readonly facilitators?: readonly FacilitatorOptions[] | undefined
+  /**
+   * Schemes of x402 of your own, offered after `exact`. See `ratecard/scheme`, which is unstable. Default:
+   * none.
+   */
+  readonly schemes?: readonly OpenScheme[] | undefined
 }
 
 /** MPP with the payment method `tempo`; offered when all of them are given. */
@@ -132,6 +138,6 @@ export const OPTION_NAMES: Readonly<Record<string, readonly string[]>> = {
     'payments',
   ],
   payments: ['x402', 'mpp'],
-  'payments.x402': ['payTo', 'signerKeys', 'rpcUrls', 'facilitators'],
+  'payments.x402': ['payTo', 'signerKeys', 'rpcUrls', 'facilitators', 'schemes'],
   'payments.mpp': ['recipient', 'secretKeys', 'rpcUrls'],
 }

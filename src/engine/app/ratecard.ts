@@ -9,6 +9,7 @@ import {
   openLedger,
   openNetworks,
   protocolsOf,
+  schemesOf,
   type AllNetworks,
   type PaymentConfig,
 } from './compose.ts'
@@ -270,14 +271,15 @@ async function compose(
   if (problems.length > 0) throw new OptionError(problems)
   const render: Renderer = ({ catalog: revised, facts }) => {
     const { baseUrl, sandbox, protocols, mcpServers } = facts
-    const offered = revised.payments.x402 === undefined ? [] : networks.x402.of(revised.payments.x402)
+    const { x402 } = revised.payments
+    const schemes = x402 === undefined ? [] : schemesOf(x402, networks)
     return renderInThread(revised, {
       baseUrl,
       sandbox,
       protocols,
       mcpServers,
       ready: new Set(revised.operations.filter(facts.available).map(({ id }) => id)),
-      accepted: offered.map(({ network, payTo, timeoutSeconds }) => ({ network, payTo, timeoutSeconds })),
+      offers: schemes.flatMap((scheme) => scheme.offers),
     })
   }
   const serviceSettings: ServiceSettings = {

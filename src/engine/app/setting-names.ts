@@ -1,5 +1,5 @@
 import { NETWORKS } from '../base/networks.ts'
-import type { SettingNames } from '../payment/protocol.ts'
+import type { SettingNames } from '../payment/setting-names.ts'
 import { SETTINGS } from '../../settings.ts'
 
 const { payTo, settlerKeys, facilitators, cdpKeySecret, mppRecipient, mppSecretKeys, mppRpcUrls } = SETTINGS

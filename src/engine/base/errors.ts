@@ -298,6 +298,17 @@ export interface Refusal {
   readonly detail: string
   /** Seconds after which the same payment may succeed. */
   readonly retryAfter?: number
+  /** What the next 402 says instead of the usual offer. */
+  readonly reoffer?: CorrectedOffer
+}
+
+/** An offer that a scheme corrects, because the payer has an old state of its channel or account. */
+export interface CorrectedOffer {
+  readonly scheme: string
+  /** CAIP-2. */
+  readonly network: string
+  /** Members to be added to `extra` of the offer. */
+  readonly extra: JsonObject
 }
 
 export interface FailureOptions {

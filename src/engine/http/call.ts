@@ -4,9 +4,10 @@ import { UNPAID_BYTES } from '../catalog/body.ts'
 import type { Body } from '../catalog/catalog.ts'
 import type { RateLimit } from '../cache/rate-limit.ts'
 import type { RawParameters } from '../catalog/validator.ts'
-import { Failure, NOT_CHARGED, type InvalidParameter } from '../base/errors.ts'
+import { ERRORS, Failure, NOT_CHARGED, type InvalidParameter } from '../base/errors.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
-import type { Payment, Protocol } from '../payment/protocol.ts'
+import type { Action, Payment } from '../payment/payment.ts'
+import type { Protocol } from '../payment/protocol.ts'
 import { ANONYMOUS, invoke, unreadyFailure, type ExecutionDeps } from '../purchase/execution.ts'
 import { type OpenStream } from '../purchase/request.ts'
 import { NO_OFFER, toPublicError, toValidationError, type FaultDeps } from '../purchase/problem.ts'
@@ -79,6 +80,10 @@ export function servePaid(deps: CallDeps, request: RouteRequest): Answered | Pro
         const received = body === undefined ? {} : { received: await bodyOfOffer(deps, request, body) }
         return { reply: paymentRequired({ ...request, ...received }, detection) }
       }
+      case 'action': {
+        if (body !== undefined) discardBody(ctx.req, ctx.res)
+        return { reply: await act(request, detection.action) }
+      }
       case 'payment': {
         const { payment } = detection
         if (body !== undefined) return payWithBody(deps, request, payment, gone, body)
@@ -86,6 +91,16 @@ export function servePaid(deps: CallDeps, request: RouteRequest): Answered | Pro
       }
     }
   })
+}
+
+/** Carries out a payload that buys nothing. */
+async function act(request: RouteRequest, action: Action): Promise<Reply> {
+  const done = await action.run()
+  if (done.kind === 'done')
+    return ok({ kind: 'json', value: done.result }, { 'Cache-Control': 'no-store', ...done.headers })
+  const { code, detail } = done.refusal
+  if (ERRORS[code].status === 402) return paymentRequired(request, done.refusal)
+  return problem(code, detail, { charged: 'no' })
 }
 
 /** The body for a new offer after a refused payment: all of it when the price depends on it. */

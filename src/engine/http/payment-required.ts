@@ -5,10 +5,10 @@ import { quoteMembers } from '../catalog/price/text.ts'
 import type { ValidationError } from '../catalog/validation-error.ts'
 import type { IgnoredParameter, RawParameters, Validated, Validator } from '../catalog/validator.ts'
 import { charging, isUpfront } from '../documents/wording.ts'
-import { ERRORS, type ErrorCode } from '../base/errors.ts'
+import { ERRORS, type CorrectedOffer, type ErrorCode } from '../base/errors.ts'
 import { asciiJson, compact, digestJson, type Json, type JsonObject } from '../base/json.ts'
 import type { Micros } from '../base/money.ts'
-import type { Challenge } from '../payment/protocol.ts'
+import type { Challenge } from '../payment/challenge.ts'
 import { digestArguments, scopeOf, UNREADY, type Readiness } from '../purchase/execution.ts'
 import { quoteCall } from '../purchase/purchase.ts'
 import { problemMembers } from '../purchase/problem.ts'
@@ -23,6 +23,7 @@ export interface Reason {
   readonly code: ErrorCode
   readonly detail: string
   readonly headers?: Readonly<Record<string, string>> | undefined
+  readonly reoffer?: CorrectedOffer | undefined
 }
 
 /** The reason of a request that carries no payment. */
@@ -59,10 +60,10 @@ export function compilePaymentRequired(
   const prepare = (preflight: Preflight, reason: Reason): (() => Reply) => {
     const { resource, scope, contentDigest, quote, wouldFail, ignored } = preflight
     const challenges = quote === undefined ? [] : [...challengesOf(quote.amount).values()]
-    const { code, headers } = reason
+    const { code, headers, reoffer } = reason
     const exposed = reason === UNPAID ? EXPOSED : {}
     const standing = { 'Content-Type': PROBLEM_TYPE, 'Cache-Control': 'no-store', ...exposed, ...headers }
-    const asked = { resource, scope, contentDigest, error: code }
+    const asked = { resource, scope, contentDigest, error: code, reoffer }
     const issues = challenges.map((challenge) => challenge.prepare(asked))
     let rest = reason === UNPAID && unpaid !== undefined ? unpaid : wordsOf(reason, quote)
     if (ignored !== undefined) rest += `,"ignored_parameters":${ignored}`

@@ -1,4 +1,5 @@
 import type Koa from 'koa'
+import { PaymentLocks } from '../purchase/payment-locks.ts'
 import { Cache, createMemoryCache } from '../cache/cache.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { RefusedReload } from '../documents/status-page.ts'
@@ -77,6 +78,7 @@ export async function createService(settings: ServiceSettings, render: Renderer)
   const leaseContext = { ledger, owner, now }
   const tasks = new BackgroundTasks()
   const buyers = new BuyerConnections()
+  const locks = new PaymentLocks({ ...leaseContext, sleep })
   const recentOffers = new RecentOffers(leaseContext)
   let refused: RefusedReload | undefined
   let phase: Phase = 'serving'
@@ -96,6 +98,7 @@ export async function createService(settings: ServiceSettings, render: Renderer)
       ...leaseContext,
       sleep,
       buyers,
+      locks,
       redeliver: catalog.payments.redeliver,
       denied: deniedPayers(catalog, protocols),
       payerLimit: catalog.payments.payerLimit,
@@ -121,6 +124,9 @@ export async function createService(settings: ServiceSettings, render: Renderer)
   tasks.every(RECOVERY_MS, () => recover(recovery).catch(report))
   const follow = (which: 'due' | 'all'): Promise<void> => followBlocks(recovery, which).catch(report)
   tasks.every(RECOVERY_MS, () => follow('due'))
+  tasks.every(RECOVERY_MS, async () => {
+    await Promise.all(protocols().map((each) => each.background?.().catch(report)))
+  })
   void tasks.add(follow('all'))
   const sweep = (): Promise<unknown> => sweepAnswers(ledger, now()).catch(report)
   void tasks.add(sweep())

@@ -8,7 +8,8 @@ import type {
   State,
   StoredAnswer,
 } from './payment-record.ts'
-import type { Ledger } from './ledger.ts'
+import type { Change, Ledger } from './ledger.ts'
+import type { SchemeStateChange } from './scheme-state.ts'
 import {
   newRecord,
   closed,
@@ -29,6 +30,14 @@ export class LeaseLostError extends Error {
   }
 }
 
+/** A state that a scheme keeps was changed by another payment: nothing of the commit was stored. */
+export class StateChangedError extends Error {
+  constructor(name: string) {
+    super(`another payment has changed the state ${name}`)
+    this.name = 'StateChangedError'
+  }
+}
+
 export interface Changes extends Partial<
   Pick<PaymentRecord, 'dispatch' | 'receipt' | 'pendingWrite' | 'runs'>
 > {
@@ -37,10 +46,18 @@ export interface Changes extends Partial<
 
 type Unscheduled = Omit<PaymentRecord, 'due'>
 
+/** A change that deletes nothing. */
+interface RecordChange extends Change {
+  readonly next: PaymentRecord
+}
+
+/** Stores a change, alone or in one commit with others; false when the record is another process’s. */
+type StoreChange = (change: RecordChange) => Promise<boolean>
+
 /**
- * One process's hold on one payment: the only way entries change. Changes are made one after the other, each durable
- * before the next begins, and the lease is renewed until the claim is put down. After that nothing writes to the entry
- * any more, so that the entry handed out last is the one that is stored.
+ * One process's hold on one payment: the only way records change. Changes are made one after the other, each durable
+ * before the next begins, and the lease is renewed until its renewal is stopped. After that nothing writes to the record
+ * any more, so that the record handed out last is the one that is stored.
  */
 export class PaymentLease {
   readonly #ledger: Ledger
@@ -79,7 +96,11 @@ export class PaymentLease {
 
   /** Like `advance` to `settling`, in one commit with other payments if there are any. */
   dispatch(changes: Pick<PaymentRecord, 'dispatch' | 'runs'>, joint?: JointCommit): Promise<PaymentRecord> {
-    return this.#write((entry) => ({ ...entry, ...changes, state: 'settling' }), LEASE_MS, joint)
+    const store = joint && (async (change: RecordChange) => {
+      await joint.store(change)
+      return true
+    })
+    return this.#write((entry) => ({ ...entry, ...changes, state: 'settling' }), LEASE_MS, store)
   }
 
   /** Records an event, with a change of state if one is given. */
@@ -129,6 +150,37 @@ export class PaymentLease {
       ({ undone, ...entry }) => ({ ...entry, state: undone?.state ?? 'settled', ...settled }),
       LEASE_MS,
     )
+  }
+
+  /**
+   * Charges a payment in the ledger: its receipt, its answer if there is one, and the state of its channel are stored in
+   * one commit. Throws `StateChangedError` when another payment has changed that state.
+   */
+  charge(
+    { answer, receipt, ...changes }: Changes & Pick<Required<Changes>, 'receipt'>,
+    state: SchemeStateChange,
+  ): Promise<PaymentRecord> {
+    return this.#write(
+      async (entry) => {
+        const settledAt = this.#now()
+        const settled = { ...entry, ...changes, receipt, settledAt, ...firstLook(receipt, settledAt) }
+        if (answer === undefined) return { ...settled, state: 'settled' }
+        const reference = await writeAnswer(this.#ledger.answers, entry, answer)
+        this.#answer = answer
+        return { ...settled, state: 'settled', answer: reference }
+      },
+      LEASE_MS,
+      (change) => this.#storeWith(change, state),
+    )
+  }
+
+  async #storeWith(change: Change, state: SchemeStateChange): Promise<boolean> {
+    if (await this.#ledger.commit([change], [state])) return true
+    const standing = await this.#ledger.get(change.previous.key)
+    // The record is as it was, so it is the state that is not.
+    if (standing !== undefined && casToken(standing) === casToken(change.previous))
+      throw new StateChangedError(state.previous.name)
+    return false
   }
 
   /** Another block contains the transaction, or another transaction the payment. */
@@ -191,14 +243,12 @@ export class PaymentLease {
   async #replace(
     previous: PaymentRecord,
     entry: PaymentRecord,
-    joint: JointCommit | undefined,
+    store: StoreChange = (change) => this.#ledger.replace(change.previous, change.next),
   ): Promise<boolean> {
     try {
-      if (joint === undefined) return await this.#ledger.replace(previous, entry)
-      await joint.store({ previous, next: entry })
-      return true
+      return await store({ previous, next: entry })
     } catch (fault) {
-      if (fault instanceof CommitAbandonedError) throw fault
+      if (fault instanceof CommitAbandonedError || fault instanceof StateChangedError) throw fault
       const standing = await this.#ledger.get(entry.key).catch(() => undefined)
       if (standing !== undefined && casToken(standing) === casToken(entry)) return true
       throw fault
@@ -212,7 +262,7 @@ export class PaymentLease {
   #write(
     change: (entry: PaymentRecord) => Unscheduled | Promise<Unscheduled>,
     leaseMs: number,
-    joint?: JointCommit,
+    store?: StoreChange,
   ): Promise<PaymentRecord> {
     const writing = this.#last.then(async () => {
       const previous = this.#entry
@@ -225,7 +275,7 @@ export class PaymentLease {
         version: previous.version + 1,
       }
       const entry: PaymentRecord = { ...changed, due: nextCheckAt(changed) }
-      if (!(await this.#replace(previous, entry, joint))) throw new LeaseLostError(previous.id)
+      if (!(await this.#replace(previous, entry, store))) throw new LeaseLostError(previous.id)
       this.#entry = entry
       return entry
     })
@@ -240,7 +290,7 @@ export class PaymentLease {
 }
 
 type Reservation =
-  | { readonly kind: 'claimed'; readonly claim: PaymentLease }
+  | { readonly kind: 'reserved'; readonly lease: PaymentLease }
   | { readonly kind: 'taken'; readonly entry: PaymentRecord }
 
 export interface LeaseContext {
@@ -258,7 +308,7 @@ export async function reserve(
   let entry = newRecord(purchase, owner, now(), LEASE_MS)
   for (;;) {
     const standing = await ledger.insert(entry)
-    if (standing === undefined) return { kind: 'claimed', claim: new PaymentLease(ledger, entry, now) }
+    if (standing === undefined) return { kind: 'reserved', lease: new PaymentLease(ledger, entry, now) }
     if (!isReusable(standing, now())) return { kind: 'taken', entry: standing }
     // An expired reservation frees its key and its identifier for the next request.
     if (standing.key === entry.key)

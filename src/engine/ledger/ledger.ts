@@ -1,5 +1,6 @@
 import type { AnswerStore } from './answers.ts'
 import type { PaymentRecord } from './payment-record.ts'
+import type { SchemeStateChange, SchemeStates } from './scheme-state.ts'
 import type { Queue } from './payment-lifecycle.ts'
 
 /**
@@ -26,8 +27,10 @@ export interface Ledger {
   find(id: string): Promise<PaymentRecord | undefined>
   /** Stores a new record and resolves to undefined, or to the existing record with its key or identifier. */
   insert(entry: PaymentRecord): Promise<PaymentRecord | undefined>
-  /** Makes all changes or none; false when another process has changed one of the records. */
-  commit(changes: readonly Change[]): Promise<boolean>
+  /** What schemes keep between payments. */
+  readonly states: SchemeStates
+  /** Makes all changes or none; false when another process has changed one of the records or states. */
+  commit(changes: readonly Change[], states?: readonly SchemeStateChange[]): Promise<boolean>
   /** Commits one change. */
   replace(previous: PaymentRecord, next: PaymentRecord): Promise<boolean>
   /** Commits the deletion of one record. */

@@ -7,7 +7,9 @@ import type { Arguments } from '../handler.ts'
 import { compact, type JsonObject } from '../base/json.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import { formatShort, type Micros } from '../base/money.ts'
-import type { Detection, Payment, Protocol, Refusal } from '../payment/protocol.ts'
+import type { Detection, Payment } from '../payment/payment.ts'
+import type { Protocol } from '../payment/protocol.ts'
+import type { Refusal } from '../base/errors.ts'
 import { judgeProof, readProof, signInDemand, type Judged } from '../sign-in/siwx.ts'
 import { digestArguments, invoke, scopeOf, unreadyFailure, type Operations } from '../purchase/execution.ts'
 import {
@@ -95,6 +97,15 @@ async function answerPaid(
         return { reply: problem(detection.code, detection.detail, { charged: 'no' }) }
       case 'refused':
         return { reply: offer(call, bought, detection) }
+      case 'action': {
+        const done = await detection.action.run()
+        return {
+          reply:
+            done.kind === 'done'
+              ? answered({ kind: 'json', value: done.result }, done.meta)
+              : offer(call, bought, done.refusal),
+        }
+      }
       case 'payment':
         return pay(deps, call, detection.payment, bought)
     }
@@ -142,7 +153,7 @@ async function runFree(deps: ToolCallDeps, call: ToolCall, args: Arguments): Pro
 function offer(
   { tool, extensions }: ToolCall,
   { args, quote }: Bought,
-  { code, detail }: Refusal,
+  { code, detail, reoffer }: Refusal,
   meta: JsonObject = {},
 ): ToolReply {
   const { endpoint, challengesOf, served } = tool
@@ -151,7 +162,7 @@ function offer(
   const challenges = [...challengesOf(quote.amount).values()]
   if (challenges.length === 0) return failed(NO_OFFER, NOT_CHARGED, meta)
   const demands = challenges.map((challenge) =>
-    challenge.demand({ resource: endpoint.url, scope, error: code }),
+    challenge.demand({ resource: endpoint.url, scope, error: code, reoffer }),
   )
   const known = demands.find(({ extension }) => extension !== undefined && extensions.has(extension.name))
   if (known?.extension !== undefined) return { status: 402, result: { ...known.extension.result } }

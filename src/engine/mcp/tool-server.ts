@@ -9,7 +9,9 @@ import { sentence, useWhen } from '../documents/wording.ts'
 import { compact, isJsonObject, type JsonObject } from '../base/json.ts'
 import { ruleNote, spellPrice } from '../catalog/price/text.ts'
 import { formatPrice, type Micros } from '../base/money.ts'
-import { challengesOf, type Challenge, type Protocol } from '../payment/protocol.ts'
+import { challengesOf } from '../payment/endpoint-challenges.ts'
+import type { Challenge } from '../payment/challenge.ts'
+import type { Protocol } from '../payment/protocol.ts'
 import type { ServedOperation } from '../purchase/execution.ts'
 
 /** One tool with all that answers its calls. */

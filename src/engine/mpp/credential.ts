@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { isJsonObject, parseJson } from '../base/json.ts'
 import { once } from '../base/once.ts'
-import type { Detection } from '../payment/protocol.ts'
+import type { Detection } from '../payment/payment.ts'
 import { encode, INTENT, METHOD, type BoundParameters } from './mpp-challenge.ts'
 
 /** The challenge as the client gives it back; `request` and `opaque` stay the texts they were. */

@@ -10,18 +10,12 @@ import type { Refusal } from '../base/errors.ts'
 import { isJsonObject, parseJson, type JsonObject } from '../base/json.ts'
 import type { PaymentRecord, Receipt } from '../ledger/payment-record.ts'
 import { isLoopback } from '../base/loopback.ts'
-import {
-  createTokens,
-  fixedPrice,
-  otherArguments,
-  SETTLEMENT_FAILED,
-  type Detection,
-  type Payment,
-  type Protocol,
-  type SettingNames,
-  type Settlement,
-  type ToolBinding,
-} from '../payment/protocol.ts'
+import { createTokens } from '../payment/challenge-token.ts'
+import { fixedPrice, otherArguments } from '../payment/call-price.ts'
+import { SETTLEMENT_FAILED, type Settlement } from '../payment/settlement.ts'
+import type { Detection, Payment } from '../payment/payment.ts'
+import type { Protocol, ToolBinding } from '../payment/protocol.ts'
+import type { SettingNames } from '../payment/setting-names.ts'
 import {
   createChallenge,
   INTENT,
@@ -126,7 +120,7 @@ export function createMpp(context: PaymentContext, random: (bytes: number) => Ui
   const protocol: Protocol = {
     name: 'mpp',
     longestWork: LONGEST_WORK_MS,
-    payerKey: evmPayerKey,
+    payerKeys: (text) => [evmPayerKey(text)].filter((key) => key !== undefined),
     detect: ({ authorization }) => take(findCredential(authorization)),
     tools: toolsOf(take),
     challenge: (endpoint, amount = fixedPrice(endpoint)) =>
@@ -134,7 +128,7 @@ export function createMpp(context: PaymentContext, random: (bytes: number) => Ui
         ? undefined
         : createChallenge(endpoint, amount, { terms, secretKey, now, nextNonce }),
     resolve: (entry) => resolve(context, entry),
-    lookAtBlocks: async (network, blocks) =>
+    lookAtBlocks: async ({ network }, blocks) =>
       network === networkOf(terms.chainId) ? lookAtBlocks(context.chain, 1, blocks) : CANNOT_LOOK,
     receiptHeaders: (entry, receipt, status) =>
       status >= 200 && status < 300 ? { 'Payment-Receipt': encode(receiptOf(entry, receipt)) } : {},

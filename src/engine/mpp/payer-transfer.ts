@@ -6,7 +6,7 @@ import { isRevert } from '../chains/evm/json-rpc.ts'
 import { poll, type Clock } from '../base/poll.ts'
 import type { Refusal } from '../base/errors.ts'
 import type { PayerTransaction } from '../ledger/payment-record.ts'
-import { SETTLEMENT_FAILED, UNCONFIRMED, type Settlement } from '../payment/protocol.ts'
+import { SETTLEMENT_FAILED, UNCONFIRMED, type Settlement } from '../payment/settlement.ts'
 
 interface ChainContext extends Clock {
   readonly chain: Chain

@@ -1,7 +1,7 @@
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { Address } from '../base/address.ts'
-import type { Refusal } from '../payment/protocol.ts'
+import type { Refusal } from '../base/errors.ts'
 
 /** What a transaction has to do to pay a challenge. */
 export interface Demand {

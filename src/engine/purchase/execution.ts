@@ -20,7 +20,7 @@ import {
 } from '../handler.ts'
 import { compact, digestJson, isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import type { AnswerHead, StoredAnswer } from '../ledger/payment-record.ts'
-import type { Refusal } from '../payment/protocol.ts'
+import type { Refusal } from '../base/errors.ts'
 import { hasContent, isSuccessStatus, type SuccessStatus } from '../base/success-status.ts'
 import { limited, openController, within } from '../base/time-limit.ts'
 import type { OpenStream, Store } from './request.ts'

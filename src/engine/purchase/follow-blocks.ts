@@ -4,7 +4,7 @@ import { acquireExpired, LeaseLostError } from '../ledger/lease.ts'
 import type { Change } from '../ledger/ledger.ts'
 import { finalized, isLeased, nextCheckAt, nextLook } from '../ledger/payment-lifecycle.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
-import type { BlockLook } from '../payment/protocol.ts'
+import type { BlockLook } from '../chains/evm/finality.ts'
 import { conclude, type RecoveryDeps } from './recovery.ts'
 
 /** Most payments of one look; their blocks are asked for once each. */
@@ -24,7 +24,7 @@ export async function followBlocks(deps: RecoveryDeps, which: 'due' | 'all'): Pr
   const { ledger, now } = deps
   const entries = await ledger.due('blocks', which === 'all' ? EVER : now(), LOOKED_AT)
   const undone: PaymentRecord[] = []
-  for (const group of byNetwork(entries.filter((entry) => !isLeased(entry, now())))) {
+  for (const group of byScheme(entries.filter((entry) => !isLeased(entry, now())))) {
     const changes: Change[] = []
     const look = await lookAt(deps, group)
     for (const entry of group) {
@@ -44,10 +44,10 @@ export async function followBlocks(deps: RecoveryDeps, which: 'due' | 'all'): Pr
     await Promise.all(undone.slice(first, first + AT_ONCE).map((entry) => carryOutAgain(deps, entry)))
 }
 
-function byNetwork(entries: readonly PaymentRecord[]): Iterable<readonly PaymentRecord[]> {
+function byScheme(entries: readonly PaymentRecord[]): Iterable<readonly PaymentRecord[]> {
   const groups = new Map<string, PaymentRecord[]>()
   for (const entry of entries) {
-    const name = `${entry.protocol} ${entry.network}`
+    const name = `${entry.protocol} ${entry.scheme} ${entry.network}`
     const group = groups.get(name)
     if (group === undefined) groups.set(name, [entry])
     else group.push(entry)
@@ -60,7 +60,7 @@ async function lookAt({ protocols }: RecoveryDeps, group: readonly PaymentRecord
   const protocol = protocols().find(({ name }) => name === first?.protocol)
   if (first === undefined || protocol === undefined) return () => ({ kind: 'unknown' })
   const blocks = group.flatMap(({ receipt }) => receipt?.block ?? [])
-  return protocol.lookAtBlocks(first.network, blocks)
+  return protocol.lookAtBlocks(first, blocks)
 }
 
 /** `lookAt`: the time of the next look; undefined when the block is final. */

@@ -16,7 +16,8 @@ import {
   type Failure,
   type InvalidParameter,
 } from '../base/errors.ts'
-import type { Detection, Offer, Payment, Refusal } from '../payment/protocol.ts'
+import type { Detection, Offer, Payment } from '../payment/payment.ts'
+import type { Refusal } from '../base/errors.ts'
 import {
   digestArguments,
   invoke,
@@ -216,8 +217,8 @@ async function buy(purchase: VerifiedPurchase): Promise<PurchaseResult> {
   const refusal = tooLate(deps, purchased.settle, verified)
   if (refusal !== undefined) return { kind: 'refused', refusal }
   const reservation = await reserve(deps, purchased)
-  if (reservation.kind === 'claimed') {
-    const leased = { ...purchase, lease: reservation.claim }
+  if (reservation.kind === 'reserved') {
+    const leased = { ...purchase, lease: reservation.lease }
     return withinLimit(leased, () => withLease(leased, (held) => start(held, earlier.unsold)))
   }
   const { entry } = reservation

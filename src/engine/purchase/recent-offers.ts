@@ -5,7 +5,7 @@ import type { Arguments } from '../handler.ts'
 import { canonicalJson, type Json } from '../base/json.ts'
 import type { LeaseContext } from '../ledger/lease.ts'
 import { toMicros } from '../base/money.ts'
-import type { OfferTerms } from '../payment/protocol.ts'
+import type { OfferTerms } from '../payment/payment.ts'
 
 /** How often a process says that it still makes its offers: what it offered until it was killed is known this exactly. */
 export const OFFERING_MS = 20_000

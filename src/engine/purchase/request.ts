@@ -3,7 +3,8 @@ import type { Operation, PayerLimit } from '../catalog/catalog.ts'
 import type { Arguments } from '../handler.ts'
 import type { PaymentLease, LeaseContext } from '../ledger/lease.ts'
 import type { AnswerHead, StoredAnswer } from '../ledger/payment-record.ts'
-import type { Offer, OfferTerms, Payment, Verification } from '../payment/protocol.ts'
+import type { PaymentLocks } from './payment-locks.ts'
+import type { Offer, OfferTerms, Payment, Verification } from '../payment/payment.ts'
 
 /** What purchases need besides the payment: the same for every request of a revision. */
 export interface PurchaseDeps extends LeaseContext {
@@ -16,6 +17,7 @@ export interface PurchaseDeps extends LeaseContext {
   /** Recent offers of an operation, possibly including the present one. */
   readonly recentOffers: (operation: Operation, args: Arguments) => Promise<readonly OfferTerms[]>
   readonly buyers: ConnectedBuyers
+  readonly locks: PaymentLocks
   /** Aborted when this process ends: open streams are cut off, and another process may run them again. */
   readonly stopping: AbortSignal
   /** Called with errors of requests that are answered anyway. */

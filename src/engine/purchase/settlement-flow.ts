@@ -1,8 +1,10 @@
 import { ERRORS, Failure, InvalidParameter, type ErrorCode } from '../base/errors.ts'
-import { LeaseLostError, acquireExpired, type PaymentLease } from '../ledger/lease.ts'
+import { LeaseLostError, StateChangedError, acquireExpired, type PaymentLease } from '../ledger/lease.ts'
 import type { PaymentRecord, Receipt, State, StoredAnswer } from '../ledger/payment-record.ts'
 import { nextCheckAt } from '../ledger/payment-lifecycle.ts'
-import type { Refusal, Settlement } from '../payment/protocol.ts'
+import type { Refusal } from '../base/errors.ts'
+import type { CommittedPayment, SettledPayment } from '../payment/payment.ts'
+import type { Settlement } from '../payment/settlement.ts'
 import { isStreaming } from './execution.ts'
 import type { LeasedPurchase, OpenStream, PurchaseDeps, Store } from './request.ts'
 import type { PurchaseResult, Paid } from './result.ts'
@@ -21,10 +23,32 @@ export async function withLease(
   const { deps, request, lease } = purchase
   const { id } = lease.entry
   deps.buyers.connect(id, request.gone)
-  const result = await guarded(deps, lease, () => work(purchase)).finally(() => request.payment.release())
+  const result = await guarded(deps, lease, () => locked(purchase, work)).finally(() =>
+    request.payment.release(),
+  )
   // The delivery of an answer is tracked, and its buyer counts as connected until it ends.
   if (result.kind !== 'answered') deps.buyers.disconnect(id, request.gone)
   return result
+}
+
+/** Payments of one channel wait for each other here. */
+async function locked(
+  purchase: LeasedPurchase,
+  work: (purchase: LeasedPurchase) => Promise<PurchaseResult>,
+): Promise<PurchaseResult> {
+  const { deps, request, lease } = purchase
+  const { lockKey } = request.payment
+  if (lockKey === undefined) return work(purchase)
+  const done = await deps.locks.run(lockKey, () => work(purchase))
+  if (done !== undefined) return done
+  if (lease.entry.state === 'reserved') await lease.delete()
+  else await lease.release()
+  return { kind: 'refused', refusal: BUSY }
+}
+
+const BUSY: Refusal = {
+  code: 'payment_pending',
+  detail: 'another call on this channel is being worked on; nothing was charged for this one',
 }
 
 async function guarded(
@@ -122,6 +146,8 @@ export async function resume(purchase: LeasedPurchase): Promise<PurchaseResult> 
     // A lost transaction has moved nothing: below, it is created again.
     if (settlement.kind !== 'failed') return conclude(purchase, settlement)
   }
+  const { payment } = request
+  let answer: StoredAnswer | undefined
   if (entry.settle === 'after' && (await lease.readAnswer()) === undefined) {
     if (hasLeft(purchase)) return abandon(purchase)
     const done = await run(purchase, timeToWork(deps, verified))
@@ -130,9 +156,36 @@ export async function resume(purchase: LeasedPurchase): Promise<PurchaseResult> 
       return { kind: 'failed', fault: done.fault }
     }
     if (done.answer.kind === 'stream') throw new TypeError('streams are paid for first')
-    await lease.advance('fulfilled', { answer: done.answer })
+    answer = done.answer
+    // Until it is charged in the ledger, nothing is stored: a buyer who sends the payment again has the work done again.
+    if (payment.commit === undefined) await lease.advance('fulfilled', { answer })
   }
-  return settle(purchase)
+  return payment.commit === undefined
+    ? settle(purchase, payment)
+    : chargeInLedger(purchase, payment, answer)
+}
+
+/** Stores answer, receipt and the state of the channel together: charged and answered, or neither. */
+async function chargeInLedger(
+  purchase: LeasedPurchase,
+  payment: CommittedPayment,
+  answer: StoredAnswer | undefined,
+): Promise<PurchaseResult> {
+  const { deps, lease, opened } = purchase
+  if (hasLeft(purchase)) return abandon(purchase)
+  const charge = await payment.commit(BigInt(lease.entry.amount))
+  if (charge.kind === 'failed') return refuseCharge(purchase, charge.refusal)
+  const { receipt, state } = charge
+  try {
+    const changes = { receipt, ...(answer && { answer }), ...(opened && { runs: 1 }) }
+    return await fulfil(purchase, await lease.charge(changes, state), receipt)
+  } catch (fault) {
+    if (fault instanceof StateChangedError) return refuseCharge(purchase, BUSY)
+    if (fault instanceof LeaseLostError || lease.entry.receipt !== undefined) throw fault
+    // It may have been stored despite the error.
+    deps.report(fault)
+    return { kind: 'pending', id: lease.entry.id }
+  }
 }
 
 /** The client left before anything was sent to move its money. */
@@ -142,13 +195,24 @@ function hasLeft({ deps, lease }: LeasedPurchase): boolean {
   return !deps.buyers.has(lease.entry.id)
 }
 
-/** Moves the money. */
-async function settle(purchase: LeasedPurchase): Promise<PurchaseResult> {
+/** Nothing was charged in the ledger: the work was done for nothing, and what it has prepared is rolled back. */
+async function refuseCharge(purchase: LeasedPurchase, refusal: Refusal): Promise<PurchaseResult> {
   const { deps, request, lease } = purchase
+  await finishWrite(deps, lease, request.fulfillment.store, 'abort')
+  if (refusal !== BUSY && lease.entry.settle === 'after') await countFailure(deps, lease.entry)
+  // What could not be rolled back is left to recovery.
+  if (lease.entry.pendingWrite === undefined) await lease.delete()
+  else await lease.void()
+  return { kind: 'refused', refusal }
+}
+
+/** Moves the money. */
+async function settle(purchase: LeasedPurchase, payment: SettledPayment): Promise<PurchaseResult> {
+  const { deps, lease } = purchase
   let recording = false
   try {
     if (hasLeft(purchase)) throw new Disconnected()
-    const settlement = await request.payment.settle(BigInt(lease.entry.amount), {
+    const settlement = await payment.settle(BigInt(lease.entry.amount), {
       record: async (dispatch, joint) => {
         // A signer may record a payment again: the existing record continues.
         if (!recording && hasLeft(purchase)) throw new Disconnected()

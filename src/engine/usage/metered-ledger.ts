@@ -15,8 +15,8 @@ export function meterLedger(
   usage: { of(name: string): RouteCounters },
   settle?: OnPaymentChange,
 ): Ledger {
-  const commit = async (changes: readonly Change[]): Promise<boolean> => {
-    const committed = await ledger.commit(changes)
+  const commit: Ledger['commit'] = async (changes, states) => {
+    const committed = await ledger.commit(changes, states)
     if (committed) for (const change of changes) count(change)
     return committed
   }

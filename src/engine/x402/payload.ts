@@ -1,25 +1,14 @@
-import { Ajv2020 } from 'ajv/dist/2020.js'
-import { toChecksum, type Address } from '../base/address.ts'
+import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
 import { isJsonObject, parseJson, type JsonObject } from '../base/json.ts'
-import type { Detection } from '../payment/protocol.ts'
+import type { Detection } from '../payment/payment.ts'
 import type { Requirements } from './requirements.ts'
 
-/** EIP-3009 TransferWithAuthorization as x402 carries it: every number a decimal string, addresses spelt by EIP-55. */
-export interface Authorization {
-  readonly from: Address
-  readonly to: Address
-  readonly value: string
-  readonly validAfter: string
-  readonly validBefore: string
-  readonly nonce: `0x${string}`
-}
-
-/** PAYMENT-SIGNATURE, decoded: scheme exact on EVM with EIP-3009. */
-export interface PaymentPayload {
+/** PAYMENT-SIGNATURE, decoded. `payload` belongs to the scheme that `accepted` names. */
+export interface PaymentPayload<Signed = JsonObject> {
   readonly x402Version: 2
   readonly resource?: { readonly url: string } | null
   readonly accepted: Requirements
-  readonly payload: { readonly signature: `0x${string}`; readonly authorization: Authorization }
+  readonly payload: Signed
   readonly extensions?: Extensions | null
 }
 
@@ -51,10 +40,6 @@ const identifierSchema = {
 
 const IDENTIFIER_FORM = `extensions["${IDENTIFIER}"].info.id is not 16 to 128 letters, digits, - or _`
 
-const address = { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' }
-/** Hexadecimal and signs are refused, for the token's contract and we must read the same number. */
-const decimal = { type: 'string', pattern: '^(0|[1-9][0-9]{0,77})$' }
-
 const schema = {
   type: 'object',
   required: ['x402Version', 'accepted', 'payload'],
@@ -78,25 +63,7 @@ const schema = {
         extra: { type: ['object', 'null'] },
       },
     },
-    payload: {
-      type: 'object',
-      required: ['signature', 'authorization'],
-      properties: {
-        signature: { type: 'string', pattern: '^0x([0-9a-fA-F]{2}){65,2048}$' },
-        authorization: {
-          type: 'object',
-          required: ['from', 'to', 'value', 'validAfter', 'validBefore', 'nonce'],
-          properties: {
-            from: address,
-            to: address,
-            value: decimal,
-            validAfter: decimal,
-            validBefore: decimal,
-            nonce: { type: 'string', pattern: '^0x[0-9a-fA-F]{64}$' },
-          },
-        },
-      },
-    },
+    payload: { type: 'object' },
     extensions: { type: ['object', 'null'], properties: { [IDENTIFIER]: identifierSchema } },
   },
 }
@@ -109,7 +76,9 @@ const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 
 export type Decoded =
   | { readonly kind: 'payload'; readonly payload: PaymentPayload }
-  | Extract<Detection, { readonly kind: 'malformed' }>
+  | Malformed
+
+export type Malformed = Extract<Detection, { readonly kind: 'malformed' }>
 
 /** Reads a PAYMENT-SIGNATURE header: standard base64 (padding optional) of a UTF-8 JSON PaymentPayload. */
 export function decodePayload(header: string): Decoded {
@@ -122,30 +91,18 @@ export function decodePayload(header: string): Decoded {
 export function readPayload(value: unknown): Decoded {
   if (!isJsonObject(value)) return malformed('the payment is not a JSON object')
   if (value['x402Version'] !== 2) return wrongVersion(value['x402Version'])
-  if (validate(value))
-    return fitsToken(value) ? { kind: 'payload', payload: spell(value) } : malformed(TOO_LARGE)
+  if (validate(value)) return { kind: 'payload', payload: value }
   const [first] = validate.errors ?? []
+  if (first?.instancePath.startsWith(`/extensions/${IDENTIFIER}`) && first.keyword !== 'required')
+    return malformed(IDENTIFIER_FORM)
+  return malformed(faultOf(first, '', 'x402 v2'))
+}
+
+/** What the first error of a schema says of the value at `at`. */
+export function faultOf(first: ErrorObject | undefined, at: string, asker: string): string {
   const missing: unknown = first?.keyword === 'required' ? first.params['missingProperty'] : undefined
-  const place = first?.instancePath ?? ''
-  if (typeof missing === 'string') return malformed(`${place}/${missing} is missing`)
-  if (place.startsWith(`/extensions/${IDENTIFIER}`)) return malformed(IDENTIFIER_FORM)
-  return malformed(`${place} is not what x402 v2 (scheme exact, EIP-3009) asks for`)
-}
-
-const LARGEST = 2n ** 256n - 1n
-const TOO_LARGE = '/payload/authorization has a number that is no uint256'
-
-function fitsToken({ payload: { authorization } }: PaymentPayload): boolean {
-  const { value, validAfter, validBefore } = authorization
-  return [value, validAfter, validBefore].every((number) => BigInt(number) <= LARGEST)
-}
-
-/** A wrong letter case changes no address and no signature, and yet viem refuses to encode it. */
-function spell(payload: PaymentPayload): PaymentPayload {
-  const { signature, authorization } = payload.payload
-  const { from, to } = authorization
-  const spelt = { ...authorization, from: toChecksum(from), to: toChecksum(to) }
-  return { ...payload, payload: { signature, authorization: spelt } }
+  const place = at + (first?.instancePath ?? '')
+  return typeof missing === 'string' ? `${place}/${missing} is missing` : `${place} is not what ${asker} asks for`
 }
 
 function wrongVersion(version: unknown): Decoded {
@@ -163,15 +120,6 @@ export const VERSION_2 =
   'its base64 in the header PAYMENT-SIGNATURE, or the object in _meta["x402/payment"] of a call of a tool. ' +
   'The offers are in the response to an unpaid call; over HTTP, in its PAYMENT-REQUIRED header.'
 
-function malformed(detail: string): Decoded {
+export function malformed(detail: string): Malformed {
   return { kind: 'malformed', code: 'invalid_payload', detail }
-}
-
-/** The listing data for a facilitator: the members of the 402 that a payment repeats. */
-export interface Listing {
-  /** Id of the operation. */
-  readonly operation: string
-  /** Without its URL. */
-  readonly resource: JsonObject
-  readonly extensions: JsonObject
 }

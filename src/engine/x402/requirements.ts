@@ -1,7 +1,7 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Operation } from '../catalog/catalog.ts'
 import type { Json } from '../base/json.ts'
 import { formatPrice, PRICE_DECIMALS, type Micros } from '../base/money.ts'
-import type { Network } from '../base/networks.ts'
 
 /** One entry of `accepts`, and its echo under `accepted` (x402 v2 core §5.1.2). */
 export interface Requirements {
@@ -14,22 +14,27 @@ export interface Requirements {
   readonly extra?: Readonly<Record<string, Json>> | null
 }
 
-/** A network on which payments are accepted. */
-export interface AcceptedNetwork {
-  readonly network: Network
-  /** EIP-55. */
+/** What a scheme offers on one network, at whatever price: plain data, so that a thread can render it. */
+export interface NetworkOffer {
+  readonly scheme: string
+  /** CAIP-2. */
+  readonly network: string
+  readonly asset: string
+  /** Places of the asset: an amount is in units of 10^-decimals. */
+  readonly decimals: number
   readonly payTo: string
   /** Seconds a signed payment is valid. */
   readonly timeoutSeconds: number
+  readonly extra: Readonly<Record<string, Json>>
 }
 
-/** The offer of `price` in one network’s token. */
+/** The offer of a price. */
 export function requirementsOf(
-  accepted: AcceptedNetwork,
+  offer: NetworkOffer,
   price: Micros,
   settle: Operation['settle'],
 ): Requirements {
-  return offerOf(accepted, toAtomic(price, accepted.network.token.decimals).toString(), settle)
+  return requirementsFor(offer, toAtomic(price, offer.decimals).toString(), settle)
 }
 
 /**
@@ -45,23 +50,42 @@ export function toAtomic(price: Micros, decimals: number): bigint {
 }
 
 /** The offer of an amount in atomic units. The default flow is omitted, as in the official SDK. */
-export function offerOf(
-  { network, payTo, timeoutSeconds }: AcceptedNetwork,
+export function requirementsFor(
+  { scheme, network, asset, payTo, timeoutSeconds, extra }: NetworkOffer,
   amount: string,
   settle: Operation['settle'],
 ): Requirements {
-  const { token } = network
   return {
-    scheme: 'exact',
-    network: network.id,
+    scheme,
+    network,
     amount,
-    asset: token.address,
+    asset,
     payTo,
     maxTimeoutSeconds: timeoutSeconds,
-    extra: {
-      name: token.name,
-      version: token.version,
-      ...(settle === 'upfront' ? { paymentFlow: 'upfront' } : {}),
-    },
+    extra: settle === 'upfront' ? { ...extra, paymentFlow: 'upfront' } : extra,
   }
+}
+
+/**
+ * Whether `accepted` is this offer: every core field equal; `extra` may have more than was offered. `isSame` compares
+ * asset and payee as the scheme spells them.
+ */
+export function matches(
+  accepted: Requirements,
+  offered: Requirements,
+  isSame: (a: string, b: string) => boolean,
+): boolean {
+  return (
+    accepted.scheme === offered.scheme &&
+    accepted.network === offered.network &&
+    accepted.amount === offered.amount &&
+    accepted.maxTimeoutSeconds === offered.maxTimeoutSeconds &&
+    isSame(accepted.asset, offered.asset) &&
+    isSame(accepted.payTo, offered.payTo) &&
+    covers(accepted.extra ?? {}, offered.extra ?? {})
+  )
+}
+
+function covers(given: Readonly<Record<string, Json>>, asked: Readonly<Record<string, Json>>): boolean {
+  return Object.entries(asked).every(([key, value]) => isDeepStrictEqual(given[key], value))
 }

@@ -9,15 +9,19 @@ import {
   type Service,
 } from '../catalog/catalog.ts'
 import { highestOf } from '../catalog/price/price.ts'
-import { ERRORS } from '../base/errors.ts'
+import { ERRORS, type CorrectedOffer } from '../base/errors.ts'
 import { compact, escapeNonAscii, type JsonObject } from '../base/json.ts'
 import { once } from '../base/once.ts'
 import type { Micros } from '../base/money.ts'
 import { findNetwork } from '../base/networks.ts'
-import { encodeAfter, TOKEN_LENGTH, type Challenge, type IssuedChallenge } from '../payment/protocol.ts'
+import { encodeAfter } from '../payment/base64-prefix.ts'
+import { TOKEN_LENGTH } from '../payment/challenge-token.ts'
+import type { Challenge, IssuedChallenge } from '../payment/challenge.ts'
 import { bazaarExtension, COMPLETE, detailsOf, LEAST, reaches, type Detail } from './bazaar.ts'
-import { IDENTIFIER, IDENTIFIER_EXTENSION, type Listing } from './payload.ts'
-import { requirementsOf, type AcceptedNetwork, type Requirements } from './requirements.ts'
+import { offerOf } from './exact-evm/accepted-network.ts'
+import type { Listing } from './listing.ts'
+import { IDENTIFIER, IDENTIFIER_EXTENSION } from './payload.ts'
+import { requirementsOf, type NetworkOffer, type Requirements } from './requirements.ts'
 
 /**
  * Bytes of PAYMENT-REQUIRED: with the first, all headers of a 402 that also offers MPP fit into the 4 KB of common
@@ -34,7 +38,8 @@ const TOKEN_SCHEMA = {}
 interface ChallengeSettings {
   readonly service: Service
   readonly baseUrl: string
-  readonly networks: readonly AcceptedNetwork[]
+  /** What the schemes offer, in order of preference. */
+  readonly offers: readonly NetworkOffer[]
   /**
    * Another redelivery token at each call. It tells the buyer from an observer of the chain, who can rebuild a settled
    * payment from its public calldata: stock clients copy the extension into their payload, and a stored answer is given
@@ -64,11 +69,12 @@ export function createChallenge(
   const listed = resourceOf(endpoint, settings, COMPLETE)
   const listing = bazaarExtension(endpoint, COMPLETE)
   return {
-    prepare: ({ resource: url, error }) => {
-      const write = draft().prepare(url, error)
+    prepare: ({ resource: url, error, reoffer }) => {
+      const used = reoffer === undefined ? draft() : draftsOf(endpoint, price, corrected(settings, reoffer)).fit()
+      const write = used.prepare(url, error)
       return () => write(settings.nextToken())
     },
-    demand: ({ resource: url, error }) => {
+    demand: ({ resource: url, error, reoffer }) => {
       const redelivery = { info: { token: settings.nextToken() }, schema: TOKEN_SCHEMA }
       // The tool list has the schemas, and facilitators get the listing from us.
       const paymentRequired = {
@@ -80,7 +86,10 @@ export function createChallenge(
           mimeType: JSON_MEDIA,
           serviceName: settings.service.name,
         },
-        accepts: accepts.map(publish),
+        accepts: (reoffer === undefined
+          ? accepts
+          : draftsOf(endpoint, price, corrected(settings, reoffer)).accepts
+        ).map(publish),
         extensions: { [IDENTIFIER]: IDENTIFIER_EXTENSION, redelivery },
       }
       // Transport MCP: both bindings, and the place where some clients look for the first.
@@ -103,6 +112,16 @@ export function createChallenge(
   }
 }
 
+/** The settings with the offer that a scheme has corrected, for one payer. */
+function corrected(settings: ChallengeSettings, { scheme, network, extra }: CorrectedOffer): ChallengeSettings {
+  const offers = settings.offers.map((offer) =>
+    offer.scheme === scheme && offer.network === network
+      ? { ...offer, extra: { ...offer.extra, ...extra } }
+      : offer,
+  )
+  return { ...settings, offers }
+}
+
 /** One wording of a challenge, and how large its header gets. */
 interface Draft {
   readonly prepare: (url: string, error: string) => (token: string) => IssuedChallenge
@@ -120,7 +139,7 @@ interface Drafts {
 
 function draftsOf(endpoint: Endpoint, price: Micros, settings: ChallengeSettings): Drafts {
   const { operation } = endpoint
-  const accepts = settings.networks.map((network) => requirementsOf(network, price, operation.settle))
+  const accepts = settings.offers.map((offer) => requirementsOf(offer, price, operation.settle))
   const example = endpoint.kind === 'tool' ? endpoint.url : settings.baseUrl + examplePath(endpoint)
   const draw = (detail: Detail): Draft => drawDraft(endpoint, accepts, settings, example, detail)
   const fit = (): Draft => {
@@ -209,10 +228,11 @@ function measuredRoutes(
   baseUrl: string,
 ): readonly MeasuredRoute[] {
   if (x402 === undefined) return []
-  const networks = x402.networks
+  const timeoutSeconds = Math.floor(x402.timeout / 1000)
+  const offers = x402.networks
     .flatMap((id) => findNetwork(id) ?? [])
-    .map((network) => ({ network, payTo: ANY_ADDRESS, timeoutSeconds: Math.floor(x402.timeout / 1000) }))
-  const settings = { service, baseUrl, networks, nextToken: () => '' }
+    .map((network) => offerOf({ network, payTo: ANY_ADDRESS, timeoutSeconds }))
+  const settings = { service, baseUrl, offers, nextToken: () => '' }
   return routes.flatMap((route): MeasuredRoute[] => {
     const { price } = route.operation
     if (route.kind !== 'paid' || price === undefined) return []

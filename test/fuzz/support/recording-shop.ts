@@ -11,7 +11,8 @@ import { attach, createHttpServer } from '../../../src/engine/http/server.ts'
 import { createService } from '../../../src/engine/http/service.ts'
 import { openLmdbLedger } from '../../../src/engine/ledger/lmdb/lmdb-ledger.ts'
 import { toMicros } from '../../../src/engine/base/money.ts'
-import type { Detection, Offer, Payment, Protocol } from '../../../src/engine/payment/protocol.ts'
+import type { Detection, Offer, Payment } from '../../../src/engine/payment/payment.ts'
+import type { Protocol } from '../../../src/engine/payment/protocol.ts'
 import { systemRuntime } from '../../../src/engine/base/runtime.ts'
 import { listening } from '../../support/http.ts'
 
@@ -171,7 +172,7 @@ function freeProtocol(settle: (amount: bigint) => void): Protocol {
   const protocol: Protocol = {
     name: 'test',
     longestWork: 300_000,
-    payerKey: (text) => text,
+    payerKeys: (text) => [text],
     detect: (headers) => detect(headers[PAYMENT]),
     challenge: (_, amount = toMicros(0n)) => ({
       prepare: () => () => ({ headers: { [OFFER]: amount.toString() }, members: `"test":"${amount}"` }),

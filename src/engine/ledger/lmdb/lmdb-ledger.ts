@@ -11,6 +11,8 @@ import { LedgerError } from '../../base/errors.ts'
 import type { Store } from './lmdb-store.ts'
 import { openDirectory, openStore, commit } from './lmdb-store.ts'
 import { openFacts } from './lmdb-facts.ts'
+import { openStates } from './lmdb-states.ts'
+import type { SchemeStateChange } from '../scheme-state.ts'
 import type { Age } from './lmdb-indexes.ts'
 import { openIndexes, PAGE } from './lmdb-indexes.ts'
 
@@ -51,6 +53,7 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
   const leases = root.openDB<Held, string>({ name: 'leases', encoding: 'json' })
   const indexes = openIndexes(root)
   const facts = openFacts(root)
+  const states = openStates(root)
 
   const change = <T>(work: () => T): Promise<T> =>
     commit(root, () => {
@@ -77,14 +80,20 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
       void (order === undefined ? orders.remove(next.id) : orders.put(next.id, order))
     indexes.move(previous, next)
   }
-  const commitAll = (changes: readonly Change[]): Promise<boolean> =>
+  const commitAll = (
+    changes: readonly Change[],
+    stateChanges: readonly SchemeStateChange[] = [],
+  ): Promise<boolean> =>
     change(() => {
+      if (!stateChanges.every(({ previous }) => states.get(previous.name).version === previous.version))
+        return false
       const made = changes.flatMap(({ previous, next }) => {
         if (payments.get(previous.id) === (texts.get(previous) ?? '')) return [{ standing: previous, next }]
         const standing = read(previous.id)
         return standing !== undefined && casToken(standing) === casToken(previous) ? [{ standing, next }] : []
       })
       if (made.length < changes.length) return false
+      for (const { previous, next } of stateChanges) states.put(previous, next)
       for (const { standing, next } of made) {
         if (next !== undefined) put(standing, next)
         else {
@@ -117,6 +126,12 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
         put(undefined, entry)
         return undefined
       })
+    },
+    states: {
+      get: async (name) => states.get(name),
+      list: async function* (prefix) {
+        yield* states.list(prefix)
+      },
     },
     commit: commitAll,
     replace: (previous, next) => commitAll([{ previous, next }]),

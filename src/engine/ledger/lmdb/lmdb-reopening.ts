@@ -72,7 +72,11 @@ export function followReopening(first: Ledger, open: () => Promise<Ledger>): Led
     get: (key) => current.get(key),
     find: (id) => current.find(id),
     insert: (entry) => trusted((ledger) => ledger.insert(entry)),
-    commit: (changes) => current.commit(changes),
+    states: {
+      get: (name) => current.states.get(name),
+      list: (prefix) => current.states.list(prefix),
+    },
+    commit: (changes, states) => current.commit(changes, states),
     replace: (previous, next) => current.replace(previous, next),
     remove: (entry) => current.remove(entry),
     entries: () => current.entries(),

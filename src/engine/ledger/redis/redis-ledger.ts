@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import * as scripts from './redis-scripts.ts'
 import type { PaymentRecord } from '../payment-record.ts'
+import type { SchemeState, SchemeStateChange } from '../scheme-state.ts'
 import type { Change, Ledger, LeaseState } from '../ledger.ts'
 import { paymentId, isUndelivered, queueOf, casToken } from '../payment-lifecycle.ts'
 import { LedgerError, LedgerLostError } from '../../base/errors.ts'
@@ -97,12 +98,15 @@ export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSe
     const values = await ask((redis) => redis.mget(ids.map(KEYS.payment)))
     return values.flatMap((value) => (value === null ? [] : [entryOf(value)]))
   }
-  const commit = async (changes: readonly Change[]): Promise<boolean> => {
+  const commit = async (
+    changes: readonly Change[],
+    states: readonly SchemeStateChange[] = [],
+  ): Promise<boolean> => {
     const made = changes.map(({ previous, next }) => ({
       previous: namesOf(previous),
       next: next === undefined ? undefined : storedOf(next),
     }))
-    return (await once((identity) => scripts.commit(identity, made))) === 1
+    return (await once((identity) => scripts.commit(identity, made, states))) === 1
   }
 
   return {
@@ -119,6 +123,21 @@ export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSe
       await check()
       const standing = await once((identity) => scripts.insert(identity, storedOf(entry)))
       return typeof standing === 'string' ? entryOf(standing) : undefined
+    },
+    states: {
+      get: async (name) => stateOf(name, await ask((redis) => redis.hget(KEYS.states, name))),
+      list: async function* (prefix) {
+        let cursor = '0'
+        do {
+          const at = cursor
+          const [next, found] = await ask((redis) => redis.hscan(KEYS.states, at))
+          for (let place = 0; place < found.length; place += 2) {
+            const name = found[place] ?? ''
+            if (name.startsWith(prefix)) yield stateOf(name, found[place + 1] ?? null)
+          }
+          cursor = next
+        } while (cursor !== '0')
+      },
     },
     commit,
     replace: (previous, next) => commit([{ previous, next }]),
@@ -229,6 +248,13 @@ function createClock({ ask }: RedisConnection): {
       offset = Number(seconds) * 1000 + Number(micros) / 1000 - (before + performance.now()) / 2
     },
   }
+}
+
+/** A stored state is its version, a line feed and its text. */
+function stateOf(name: string, stored: string | null): SchemeState {
+  if (stored === null) return { name, text: '', version: 0 }
+  const end = stored.indexOf('\n')
+  return { name, version: Number(stored.slice(0, end)), text: stored.slice(end + 1) }
 }
 
 async function faultOf(check: Promise<void>): Promise<LedgerError | undefined> {

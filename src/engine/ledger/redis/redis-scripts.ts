@@ -1,6 +1,7 @@
 import type { Queue } from '../payment-lifecycle.ts'
 import { type AmountLimit, factOf, type LimitedAmount } from '../ledger.ts'
 import { FORMAT } from '../record-codec.ts'
+import type { SchemeStateChange } from '../scheme-state.ts'
 import type { StoreIdentity } from '../store-identity.ts'
 
 /** The braces keep all keys of the ledger in one slot of a cluster. */
@@ -22,6 +23,8 @@ export const KEYS = {
   payment: (id: string) => `${PREFIX}payment:${id}`,
   /** Facts of a name by their expiry. */
   facts: (name: string) => `${PREFIX}facts:${name}`,
+  /** What schemes keep, by name. */
+  states: `${PREFIX}states`,
   lease: (name: string) => `${PREFIX}lease:${name}`,
   answer: (id: string, attempt: number, place: number) => `${PREFIX}answer:${id}:${attempt}:${place}`,
 } as const
@@ -145,14 +148,23 @@ interface StoredChange {
 }
 
 /** Returns 1, or 0 when a record does not have the previous token any more: then nothing has changed. */
-export function commit(identity: StoreIdentity, changes: readonly StoredChange[]): Script {
+export function commit(
+  identity: StoreIdentity,
+  changes: readonly StoredChange[],
+  stateChanges: readonly SchemeStateChange[],
+): Script {
   const { lua, keys, values } = guarded(
     identity,
-    INDEXES,
-    { changes: changes.length },
+    { ...INDEXES, states: KEYS.states },
+    { changes: changes.length, stateChanges: stateChanges.length },
     `${PUT}
      local count, width = tonumber(changes), 11
      local first, place = #KEYS - count, #ARGV - count * width
+     local before = place - 3 * tonumber(stateChanges)
+     for at = before + 1, place, 3 do
+       local value = redis.call('HGET', states, ARGV[at])
+       if string.match(value or '0\\n', '^(%d+)\\n') ~= ARGV[at + 1] then return 0 end
+     end
      local olds = {}
      for change = 1, count do
        local value = redis.call('GET', KEYS[first + change])
@@ -175,8 +187,12 @@ export function commit(identity: StoreIdentity, changes: readonly StoredChange[]
          for _, dues in ipairs({ money, blocks, cleanup }) do redis.call('ZREM', dues, id) end
        end
      end
+     for at = before + 1, place, 3 do
+       redis.call('HSET', states, ARGV[at], string.format('%d', ARGV[at + 1] + 1) .. '\\n' .. ARGV[at + 2])
+     end
      return 1`,
   )
+  const states = stateChanges.flatMap(({ previous, next }) => [previous.name, previous.version, next])
   const operands = changes.flatMap(({ previous, next }) => {
     const { token, age, undelivered } = previous
     const put = next === undefined ? [previous.id, '', '', '', '', '', ''] : putValues(next)
@@ -185,7 +201,7 @@ export function commit(identity: StoreIdentity, changes: readonly StoredChange[]
   return {
     lua,
     keys: [...keys, ...changes.map(({ previous }) => KEYS.payment(previous.id))],
-    values: [...values, ...operands],
+    values: [...values, ...states, ...operands],
   }
 }
 

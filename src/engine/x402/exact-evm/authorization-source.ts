@@ -16,7 +16,7 @@ import type {
   OnchainPayment,
   ReconcileSource,
 } from '../../payment/reconcile-source.ts'
-import { paymentKey, readPaymentKey } from '../x402.ts'
+import { paymentKey, readPaymentKey } from './payment-key.ts'
 import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED } from './authorization-log.ts'
 import { stateCall } from './token.ts'
 import type { Log, Span } from '../../chains/evm/event-log.ts'

@@ -1,12 +1,11 @@
 import { isAddress, toChecksum } from '../../base/address.ts'
-import type { Payments } from '../../catalog/catalog.ts'
 import { Chain } from '../../chains/evm/chain.ts'
 import { CANNOT_LOOK, lookAtBlocks } from '../../chains/evm/finality.ts'
 import { type RpcTransport } from '../../base/runtime.ts'
 import { onceResolved } from '../../base/once.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { findNetwork, NETWORKS, type Limits, type Network } from '../../base/networks.ts'
-import type { SettingNames } from '../../payment/protocol.ts'
+import type { SettingNames } from '../../payment/setting-names.ts'
 import {
   createFacilitator,
   surveyFacilitators,
@@ -17,11 +16,12 @@ import { createFacilitatorSettler } from './facilitator-settler.ts'
 import { ListingReports, type ListingReport } from '../facilitators/listing-reports.ts'
 import { checkNetwork, warningsOf } from './network-check.ts'
 import { addressOfKey } from '../../chains/evm/signature.ts'
-import type { AcceptedNetwork } from '../requirements.ts'
+import type { AcceptedNetwork } from './accepted-network.ts'
+import type { X402Terms } from '../scheme.ts'
 import { createLocalSettler } from './own-settler.ts'
 import { openContext, type SettlementContext } from './settlement-context.ts'
 import { type Settler } from './settler.ts'
-import type { SettleableNetwork } from '../x402.ts'
+import type { SettleableNetwork } from './exact.ts'
 
 export interface NetworkSettings {
   readonly payTo: string
@@ -66,8 +66,6 @@ export interface NetworkHealth {
   /** Why nothing can be sold on it now, for operators and visitors. */
   readonly trouble: string | undefined
 }
-
-type X402Terms = NonNullable<Payments['x402']>
 
 /** The networks of the catalog on which payments are accepted, each with its settlement. */
 export interface X402Networks {

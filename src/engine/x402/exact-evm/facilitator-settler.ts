@@ -1,7 +1,7 @@
 import { poll, type Clock, type Pace } from '../../base/poll.ts'
 import type { ErrorCode, Refusal } from '../../base/errors.ts'
 import type { SettlementAttempt } from '../../ledger/payment-record.ts'
-import type { Journal, Settlement } from '../../payment/protocol.ts'
+import type { Journal, Settlement } from '../../payment/settlement.ts'
 import { simulate } from './transfer-call.ts'
 import { settled } from './onchain-status.ts'
 import { balanceOf, isUsed, verifyErc1271, type ExpectedTransfer } from './token.ts'

@@ -1,7 +1,7 @@
 import { GAS, GAS_CONTRACT_WALLET } from '../../chains/evm/account.ts'
 import { bid } from '../../chains/evm/fees.ts'
 import { STUCK, FEES_TOO_HIGH, SENDER_UNFUNDED } from '../../chains/evm/transaction.ts'
-import type { Refusal } from '../../payment/protocol.ts'
+import type { Refusal } from '../../base/errors.ts'
 import type { Exposure } from './payer-limits.ts'
 import type { SettlementContext } from './settlement-context.ts'
 import type { SettlementRequest } from './settlement-request.ts'

@@ -1,11 +1,14 @@
-import type { PaymentPayload, Listing } from '../payload.ts'
-import { type Requirements, type AcceptedNetwork, offerOf } from '../requirements.ts'
+import type { Listing } from '../listing.ts'
+import type { PaymentPayload } from '../payload.ts'
+import { requirementsFor, type Requirements } from '../requirements.ts'
+import { offerOf, type AcceptedNetwork } from './accepted-network.ts'
+import type { ExactPayload } from './authorization.ts'
 import type { ExpectedTransfer } from './token.ts'
 import type { SignedAuthorization } from './transfer-call.ts'
 
 /** A payment to settle: one object for its whole life. */
 export interface SettlementRequest {
-  readonly payload: PaymentPayload
+  readonly payload: PaymentPayload<ExactPayload>
   readonly signedBy: SignedAuthorization['signedBy']
   readonly requirements: Requirements
   readonly expected: ExpectedTransfer
@@ -20,12 +23,12 @@ export interface SettlementRequest {
  */
 export function settlementRequestOf(
   network: AcceptedNetwork,
-  { accepted, payload: { signature, authorization } }: PaymentPayload,
+  { accepted, payload: { signature, authorization } }: PaymentPayload<ExactPayload>,
   listed?: Listing & { readonly url: string },
 ): SettlementRequest {
   const { from, to, value, validAfter, validBefore, nonce } = authorization
   const flow = accepted.extra?.['paymentFlow'] === 'upfront' ? 'upfront' : 'after'
-  const requirements = offerOf({ ...network, payTo: to }, value, flow)
+  const requirements = requirementsFor(offerOf({ ...network, payTo: to }), value, flow)
   return {
     payload: {
       x402Version: 2,

@@ -1,5 +1,6 @@
 import type { SettlementAttempt } from '../../ledger/payment-record.ts'
-import type { Refusal, Journal, Settlement } from '../../payment/protocol.ts'
+import type { Refusal } from '../../base/errors.ts'
+import type { Journal, Settlement } from '../../payment/settlement.ts'
 import type { SettlementRequest } from './settlement-request.ts'
 import type { ExpectedTransfer } from './token.ts'
 

@@ -1,10 +1,10 @@
 import { word, type Sender } from '../../chains/evm/chain.ts'
 import { isRevert } from '../../chains/evm/json-rpc.ts'
 import { SENDER_UNFUNDED } from '../../chains/evm/transaction.ts'
-import type { Refusal } from '../../payment/protocol.ts'
+import type { Refusal } from '../../base/errors.ts'
 import { selector, bytes } from '../../chains/evm/abi.ts'
 import { fieldsOf, bytes32 } from './eip712.ts'
-import type { Authorization } from '../payload.ts'
+import type { Authorization } from './authorization.ts'
 import { splitSignature } from '../../chains/evm/signature.ts'
 import { type TokenReader, NODE_UNREACHABLE, explainRevert, type ExpectedTransfer } from './token.ts'
 

@@ -39,9 +39,9 @@ async function book(
 ): Promise<string> {
   const purchase = purchaseOf({ validBefore: at + MINUTE, redeliver: HOUR, ...changes })
   const reservation = await reserve({ ledger, owner: 'a server', now: () => at }, purchase)
-  if (reservation.kind !== 'claimed') throw new Error(reservation.entry.state)
-  await (work ?? sell(receiptOf(purchase)))(reservation.claim)
-  reservation.claim.stopRenewal()
+  if (reservation.kind !== 'reserved') throw new Error(reservation.entry.state)
+  await (work ?? sell(receiptOf(purchase)))(reservation.lease)
+  reservation.lease.stopRenewal()
   return paymentId(purchase.key)
 }
 

@@ -53,9 +53,9 @@ async function openFixture(t: Test): Promise<Fixture> {
 /** A reservation that has to succeed; put down with the test. */
 async function claimed(t: Test, desk: LeaseContext): Promise<PaymentLease> {
   const reservation = await reserve(desk, PURCHASE)
-  if (reservation.kind !== 'claimed') throw new Error(`the payment is ${reservation.entry.state}`)
-  t.teardown(() => reservation.claim.stopRenewal())
-  return reservation.claim
+  if (reservation.kind !== 'reserved') throw new Error(`the payment is ${reservation.entry.state}`)
+  t.teardown(() => reservation.lease.stopRenewal())
+  return reservation.lease
 }
 
 async function takenOver(t: Test, desk: LeaseContext, entry: PaymentRecord): Promise<PaymentLease> {
@@ -68,7 +68,7 @@ async function takenOver(t: Test, desk: LeaseContext, entry: PaymentRecord): Pro
 t.test('gives the work to one of many copies of a payment, and tells the others who has it', async (t) => {
   const { mine, ledger, clock } = await openFixture(t)
   const reservations = await Promise.all(Array.from({ length: 50 }, () => reserve(mine, PURCHASE)))
-  const winners = reservations.flatMap((each) => (each.kind === 'claimed' ? [each.claim] : []))
+  const winners = reservations.flatMap((each) => (each.kind === 'reserved' ? [each.lease] : []))
   t.teardown(() => winners.forEach((claim) => claim.stopRenewal()))
   t.equal(winners.length, 1)
   const [winner] = winners
@@ -92,10 +92,10 @@ t.test('frees a payment whose work has failed, for another request too', async (
   first.stopRenewal()
   clock.now += 1
   const reservation = await reserve(theirs, { ...PURCHASE, digest: 'other arguments' })
-  t.equal(reservation.kind, 'claimed')
-  if (reservation.kind !== 'claimed') return
-  reservation.claim.stopRenewal()
-  const { entry } = reservation.claim
+  t.equal(reservation.kind, 'reserved')
+  if (reservation.kind !== 'reserved') return
+  reservation.lease.stopRenewal()
+  const { entry } = reservation.lease
   t.match(entry, { state: 'reserved', owner: 'theirs', digest: 'other arguments', attempts: 2 })
   t.equal(entry.createdAt, clock.now, 'it is as old as its new use')
   t.notOk('answer' in entry || 'dispatch' in entry || 'receipt' in entry, 'nothing of the first use is left')
@@ -131,8 +131,8 @@ t.test('gives the reservation of a dead process to one of many', async (t) => {
   ;(await claimed(t, mine)).stopRenewal()
   clock.now += LEASE_MS
   const reservations = await Promise.all(Array.from({ length: 50 }, () => reserve(theirs, PURCHASE)))
-  for (const each of reservations) if (each.kind === 'claimed') each.claim.stopRenewal()
-  t.equal(reservations.filter(({ kind }) => kind === 'claimed').length, 1)
+  for (const each of reservations) if (each.kind === 'reserved') each.lease.stopRenewal()
+  t.equal(reservations.filter(({ kind }) => kind === 'reserved').length, 1)
 })
 
 t.test('keeps fulfilled and charged payments from being reserved again', async (t) => {
@@ -246,9 +246,9 @@ t.test('stores the changes of several payments in one commit, or none of them', 
   const leases: PaymentLease[] = []
   for (const key of ['x402:one', 'x402:two', 'x402:three']) {
     const reservation = await reserve(mine, makePurchase({ key, identifier: undefined }))
-    if (reservation.kind !== 'claimed') return t.fail(key)
-    t.teardown(() => reservation.claim.stopRenewal())
-    leases.push(reservation.claim)
+    if (reservation.kind !== 'reserved') return t.fail(key)
+    t.teardown(() => reservation.lease.stopRenewal())
+    leases.push(reservation.lease)
   }
   const states = async (): Promise<unknown[]> => {
     const entries: unknown[] = []
@@ -284,8 +284,8 @@ t.test('erases the work, the signature and the identifier of a payment that is g
   t.notOk('answer' in entry || 'dispatch' in entry)
   t.strictSame(await ledger.get(PURCHASE.key), asStored(entry))
   const other = await reserve(mine, { ...PURCHASE, key: 'x402:another' })
-  t.equal(other.kind, 'claimed', 'the identifier is free')
-  if (other.kind === 'claimed') other.claim.stopRenewal()
+  t.equal(other.kind, 'reserved', 'the identifier is free')
+  if (other.kind === 'reserved') other.lease.stopRenewal()
 })
 
 t.test('removes a dropped payment completely', async (t) => {
@@ -314,9 +314,9 @@ t.test('frees the identifier with the reservation of a dead process', async (t) 
   ;(await claimed(t, mine)).stopRenewal()
   clock.now += LEASE_MS
   const reservation = await reserve(theirs, { ...PURCHASE, key: 'x402:another' })
-  if (reservation.kind !== 'claimed') throw new Error('the identifier is not free')
-  reservation.claim.stopRenewal()
-  t.equal(reservation.claim.entry.attempts, 1)
+  if (reservation.kind !== 'reserved') throw new Error('the identifier is not free')
+  reservation.lease.stopRenewal()
+  t.equal(reservation.lease.entry.attempts, 1)
   t.equal(await ledger.get(PURCHASE.key), undefined)
 })
 

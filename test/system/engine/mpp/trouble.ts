@@ -8,7 +8,7 @@ import type {
   PayerTransaction,
 } from '../../../../src/engine/ledger/payment-record.ts'
 import { newRecord } from '../../../../src/engine/ledger/payment-lifecycle.ts'
-import type { Payment } from '../../../../src/engine/payment/protocol.ts'
+import type { Payment } from '../../../../src/engine/payment/payment.ts'
 import { openMppProtocol } from '../../../support/mpp.ts'
 import { openRpcProxy, type ConnectionState } from '../../../support/rpc-proxy.ts'
 import { addressOf, randomKey, type Hex } from '../../../support/payment.ts'
@@ -84,6 +84,7 @@ async function drain(key: Hex, token: Hex): Promise<void> {
 }
 
 async function settle(payment: Payment, record: (dispatch: SettlementAttempt) => void = () => {}) {
+  if (payment.settle === undefined) throw new Error('charged without a transfer')
   return payment.settle(payment.authorizedAmount, {
     record: async (dispatch) => {
       record(dispatch)

@@ -13,6 +13,7 @@ const unused = (): never => {
 const ledger: Ledger = {
   name: 'unused',
   answers: { write: unused, read: unused, delete: unused, sweep: unused },
+  states: { get: unused, list: unused },
   now: unused,
   check: unused,
   get: unused,

@@ -81,7 +81,7 @@ t.test('deletes charges whose accounting period is over, but nothing that a refu
   }
   await sellOne({}, at)
   const young = await sellOne({}, Date.now() - DAY)
-  const owed = purchaseOf({ payer: PAYER, flow: 'upfront', validBefore: at + MINUTE })
+  const owed = purchaseOf({ payer: PAYER, settle: 'upfront', validBefore: at + MINUTE })
   const { id } = await fixture.record(owed, at, (claim) => claim.settle(receiptOf(owed)))
   const refunded = purchaseOf({ payer: PAYER, validBefore: at + MINUTE })
   await fixture.record(refunded, at, async (claim) => {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Chain } from '../../../../src/engine/chains/evm/chain.ts'
-import type { Settlement } from '../../../../src/engine/payment/protocol.ts'
+import type { Settlement } from '../../../../src/engine/payment/settlement.ts'
 import { resume, send } from '../../../../src/engine/mpp/payer-transfer.ts'
 
 const TOKEN = '0x20c0000000000000000000000000000000000000'

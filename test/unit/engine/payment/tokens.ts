@@ -1,5 +1,6 @@
 import t from 'tap'
-import { createTokens, encodeAfter, TOKEN_LENGTH } from '../../../../src/engine/payment/protocol.ts'
+import { createTokens, TOKEN_LENGTH } from '../../../../src/engine/payment/challenge-token.ts'
+import { encodeAfter } from '../../../../src/engine/payment/base64-prefix.ts'
 import { fc } from '../../../support/fast-check.ts'
 import { randomBytes } from '../../../support/random.ts'
 

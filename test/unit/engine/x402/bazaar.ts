@@ -4,6 +4,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../../../src/engine
 import { examplePath } from '../../../../src/engine/catalog/catalog.ts'
 import { curlOf } from '../../../../src/engine/documents/example.ts'
 import { NETWORKS } from '../../../../src/engine/base/networks.ts'
+import { offerOf } from '../../../../src/engine/x402/exact-evm/accepted-network.ts'
 import { createChallenge } from '../../../../src/engine/x402/x402-challenge.ts'
 import { bazaarExtension, COMPLETE, detailsOf } from '../../../../src/engine/x402/bazaar.ts'
 import { compileRoutes, fixedPriceOf } from '../../../support/catalogs.ts'
@@ -84,7 +85,7 @@ t.test('says of what type an answer is, and names the media type of what is no J
   /paid/feed: { price: 0.01, summary: Feed, response: { media_type: application/atom+xml } }
   /paid/lines: { price: 0.01, summary: Stream, response: { media_type: application/x-ndjson, stream: true } }
 `)
-  const settings = { baseUrl: 'https://api.example.com', networks: [], nextToken: () => '' }
+  const settings = { baseUrl: 'https://api.example.com', offers: [], nextToken: () => '' }
   const shown = routes.map((route) => {
     for (const detail of [COMPLETE, ...detailsOf(route)]) {
       const { info, schema } = bazaarExtension(route, detail)
@@ -164,13 +165,13 @@ t.test('makes every route of any valid catalog fit for a facilitator’s list', 
 })
 
 t.test('describes input and output in the 402 of every route, where probers look', async (t) => {
-  const networks = NETWORKS.filter(({ testnet }) => !testnet)
+  const offers = NETWORKS.filter(({ testnet }) => !testnet)
     .slice(0, 4)
-    .map((network) => ({ network, payTo: `0x${'1'.repeat(40)}`, timeoutSeconds: 60 }))
+    .map((network) => offerOf({ network, payTo: `0x${'1'.repeat(40)}`, timeoutSeconds: 60 }))
   const { service } = shippedCatalog()
   for (const route of routes) {
     const price = fixedPriceOf(route)
-    const settings = { service, baseUrl: 'https://api.example.com', networks, nextToken: () => '' }
+    const settings = { service, baseUrl: 'https://api.example.com', offers, nextToken: () => '' }
     const { published } = createChallenge(route, price, settings)
     const properties = member(published, 'extensions', 'bazaar', 'schema', 'properties')
     t.equal(member(properties, 'input', 'properties', 'queryParams', 'type'), 'object', route.path)
@@ -183,8 +184,8 @@ t.test('lists every route untrimmed, and trims its header without hollow example
   const { service } = shippedCatalog()
   const network = NETWORKS.find(({ id }) => id === 'eip155:8453')
   if (network === undefined) throw new Error('no network')
-  const networks = [{ network, payTo: `0x${'1'.repeat(40)}`, timeoutSeconds: 60 }]
-  const settings = { service, baseUrl: 'https://api.example.com', networks, nextToken: () => '' }
+  const offers = [offerOf({ network, payTo: `0x${'1'.repeat(40)}`, timeoutSeconds: 60 })]
+  const settings = { service, baseUrl: 'https://api.example.com', offers, nextToken: () => '' }
   for (const route of routes) {
     const { published, listing } = createChallenge(route, fixedPriceOf(route), settings)
     const { resource } = published
@@ -215,10 +216,10 @@ t.test('lists every route untrimmed, and trims its header without hollow example
 
 t.test('keeps what helps to choose and to call in a header of four networks', async (t) => {
   const { service } = shippedCatalog()
-  const networks = NETWORKS.filter(({ testnet }) => !testnet)
+  const offers = NETWORKS.filter(({ testnet }) => !testnet)
     .slice(0, 4)
-    .map((network) => ({ network, payTo: `0x${'1'.repeat(40)}`, timeoutSeconds: 60 }))
-  const settings = { service, baseUrl: 'https://api.example.com', networks, nextToken: () => 'x'.repeat(24) }
+    .map((network) => offerOf({ network, payTo: `0x${'1'.repeat(40)}`, timeoutSeconds: 60 }))
+  const settings = { service, baseUrl: 'https://api.example.com', offers, nextToken: () => 'x'.repeat(24) }
   let [described, tagged, pictured] = [0, 0, 0]
   for (const route of routes) {
     const challenge = createChallenge(route, fixedPriceOf(route), settings)
@@ -275,7 +276,7 @@ t.test('shows the icon of the catalog to wallets and registries', async (t) => {
     const settings = {
       service: { ...service, icon },
       baseUrl: 'https://api.example.com',
-      networks: [],
+      offers: [],
       nextToken: () => '',
     }
     const challenge = createChallenge(route, fixedPriceOf(route), settings)

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import t from 'tap'
-import type { Payment } from '../../../../src/engine/payment/protocol.ts'
+import type { Payment } from '../../../../src/engine/payment/payment.ts'
 import { listening } from '../../../support/http.ts'
 import { randomKey, sign, stockFetch, type Challenge } from '../../../support/payment.ts'
 import { BASE_URL, paidRoutes, PAY_TO, quietX402, shippedCatalog } from '../../../support/shipped-catalog.ts'

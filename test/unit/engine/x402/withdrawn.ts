@@ -4,6 +4,7 @@ import { encodeAbiParameters, encodeEventTopics, parseAbi } from 'viem'
 import type { PaymentRecord } from '../../../../src/engine/ledger/payment-record.ts'
 import { Chain } from '../../../../src/engine/chains/evm/chain.ts'
 import { createFacilitatorSettler } from '../../../../src/engine/x402/exact-evm/facilitator-settler.ts'
+import { exactScheme } from '../../../../src/engine/x402/exact-evm/exact.ts'
 import { createX402 } from '../../../../src/engine/x402/x402.ts'
 import type { Settler } from '../../../../src/engine/x402/exact-evm/settler.ts'
 import { makeRecord } from '../../../support/payment-records.ts'
@@ -85,7 +86,8 @@ function reachableOnly(node: typeof fetch) {
   const lookAtBlocks = async () => CANNOT_LOOK
   const till = { network, payTo: PAY_TO, timeoutSeconds: 60, settler, lookAtBlocks }
   const random = (bytes: number) => new Uint8Array(bytes)
-  return createX402({ service: catalog.service, baseUrl: BASE_URL, offered: [], reachable: [till], random })
+  const schemes = [exactScheme({ offered: [], reachable: [till] })]
+  return createX402({ service: catalog.service, baseUrl: BASE_URL, schemes, random })
 }
 
 t.test('finds old payments on a withdrawn network, and refuses new ones', async (t) => {
@@ -103,7 +105,7 @@ t.test('finds old payments on a withdrawn network, and refuses new ones', async 
 })
 
 const unknown: PaymentRecord = {
-  ...makeRecord(`x402:${network.id}:${token}:${PAYER}:${NONCE}`.toLowerCase()),
+  ...makeRecord(`x402:exact:${network.id}:${token}:${PAYER}:${NONCE}`),
   network: network.id,
   payee: PAY_TO,
   amount: '5000',

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { ERRORS } from '../../../../src/engine/base/errors.ts'
-import type { Detection, Payment } from '../../../../src/engine/payment/protocol.ts'
+import type { Detection, Payment } from '../../../../src/engine/payment/payment.ts'
 import { encode, randomKey, sign, type Challenge } from '../../../support/payment.ts'
 import { BASE_URL, paidRoutes, quietX402, shippedCatalog } from '../../../support/shipped-catalog.ts'
 import { fc } from '../../../support/fast-check.ts'
@@ -42,6 +42,8 @@ async function isDetection(detection: Detection): Promise<boolean> {
       const refusal = detection.payment.check(offer, NOW)
       return refusal === undefined || refusal.code in ERRORS
     }
+    case 'action':
+      return false
   }
 }
 

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import type { Ledger } from '../../../../../src/engine/ledger/ledger.ts'
-import type { Settlement } from '../../../../../src/engine/payment/protocol.ts'
+import type { Settlement } from '../../../../../src/engine/payment/settlement.ts'
 import { startBase } from '../../../../support/base-chain.ts'
 import { openRpcProxy } from '../../../../support/rpc-proxy.ts'
 import { addressOf, randomKey, type Hex } from '../../../../support/payment.ts'

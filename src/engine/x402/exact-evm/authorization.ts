@@ -1,0 +1,69 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { toChecksum, type Address } from '../../base/address.ts'
+import { faultOf, malformed, type Malformed, type PaymentPayload } from '../payload.ts'
+
+/** EIP-3009 TransferWithAuthorization as x402 carries it: every number a decimal string, addresses spelt by EIP-55. */
+export interface Authorization {
+  readonly from: Address
+  readonly to: Address
+  readonly value: string
+  readonly validAfter: string
+  readonly validBefore: string
+  readonly nonce: `0x${string}`
+}
+
+/** The `payload` of scheme exact on EVM with EIP-3009. */
+export interface ExactPayload {
+  readonly signature: `0x${string}`
+  readonly authorization: Authorization
+}
+
+const address = { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' }
+/** Hexadecimal and signs are refused, for the token's contract and we must read the same number. */
+const decimal = { type: 'string', pattern: '^(0|[1-9][0-9]{0,77})$' }
+
+const schema = {
+      type: 'object',
+      required: ['signature', 'authorization'],
+      properties: {
+        signature: { type: 'string', pattern: '^0x([0-9a-fA-F]{2}){65,2048}$' },
+        authorization: {
+          type: 'object',
+          required: ['from', 'to', 'value', 'validAfter', 'validBefore', 'nonce'],
+          properties: {
+            from: address,
+            to: address,
+            value: decimal,
+            validAfter: decimal,
+            validBefore: decimal,
+            nonce: { type: 'string', pattern: '^0x[0-9a-fA-F]{64}$' },
+          },
+        },
+      },
+    }
+
+const validate = new Ajv2020({ validateSchema: false }).compile<ExactPayload>(schema)
+
+type DecodedExact = { readonly kind: 'payload'; readonly payload: PaymentPayload<ExactPayload> } | Malformed
+
+/** Reads the part of a payment that scheme exact defines. */
+export function readExact({ payload, ...envelope }: PaymentPayload): DecodedExact {
+  const signed: unknown = payload
+  if (!validate(signed))
+    return malformed(faultOf(validate.errors?.[0], '/payload', 'x402 v2 (scheme exact, EIP-3009)'))
+  if (!fitsToken(signed)) return malformed(TOO_LARGE)
+  return { kind: 'payload', payload: { ...envelope, payload: spell(signed) } }
+}
+
+const LARGEST = 2n ** 256n - 1n
+const TOO_LARGE = '/payload/authorization has a number that is no uint256'
+
+function fitsToken({ authorization: { value, validAfter, validBefore } }: ExactPayload): boolean {
+  return [value, validAfter, validBefore].every((number) => BigInt(number) <= LARGEST)
+}
+
+/** A wrong letter case changes no address and no signature, and yet viem refuses to encode it. */
+function spell({ signature, authorization }: ExactPayload): ExactPayload {
+  const { from, to } = authorization
+  return { signature, authorization: { ...authorization, from: toChecksum(from), to: toChecksum(to) } }
+}
