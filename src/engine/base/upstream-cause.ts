@@ -30,7 +30,7 @@ const CAUSES: readonly (readonly [RegExp, UpstreamCause])[] = [
   [/TIMEDOUT|TIMEOUT/, 'timeout'],
   [/CERT|TLS|SSL|^EPROTO$|SELF_SIGNED|UNABLE_TO_VERIFY|HOSTNAME_MISMATCH/, 'tls'],
   [/^(?:ECONN\w+|EHOSTUNREACH|ENETUNREACH|EPIPE|EADDRNOTAVAIL|UND_ERR_SOCKET|UND_ERR_CONNECT\w*)$/, 'refused'],
-  [/^(?:HPE_\w+|UND_ERR_(?:RES|RESPONSE|BODY)\w*|Z_\w+|ERR_INVALID_HTTP\w*)$/, 'body'],
+  [/^(?:HPE_\w+|UND_ERR_(?:RES|RESPONSE|BODY|HEADERS_OVERFLOW)\w*|Z_\w+|ERR_INVALID_HTTP\w*)$/, 'body'],
 ]
 
 /** The cause of a failure, from what the network said; undefined: it has no such cause. */
