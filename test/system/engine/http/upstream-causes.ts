@@ -6,6 +6,7 @@ import { onchainClient, startBase } from '../../../support/base-chain.ts'
 import { writeShop } from '../../../support/catalogs.ts'
 import { addressOf, randomKey, stockFetch } from '../../../support/payment.ts'
 import { startServer, type LogLine } from '../../../support/server.ts'
+import { askJson } from '../../../support/http.ts'
 import { freePort } from '../../../support/reverse-proxy.ts'
 import { until } from '../../../support/until.ts'
 
@@ -126,7 +127,9 @@ const upstream = createServer((socket) => {
   socket.on('error', () => undefined)
   socket.once('data', (chunk) => {
     const [, path = ''] = /^\w+ \/([^ ?]*)/.exec(chunk.toString('latin1')) ?? []
-    AWKWARD[decodeURIComponent(path)]?.answer(socket)
+    const awkward = AWKWARD[decodeURIComponent(path)]
+    if (awkward === undefined) socket.end(head('400 Bad Request'))
+    else awkward.answer(socket)
   })
 })
 const open = new Set<Socket>()
@@ -145,9 +148,9 @@ const UNREACHED: Readonly<Record<string, readonly [url: string, cause: UpstreamC
   plain: [`https://127.0.0.1:${port}/closes-at-once`, 'tls'],
 }
 
-const LIMITS = 'timeout: 2s, response: { max_size: 10000 }'
+const LIMITS = 'timeout: 2s, response: { max_size: 10 KB }'
 const routes = METHODS.flatMap((method) => [
-  `  ${method} /paid/up/{case}: { price: 0.001, upstream: 'http://127.0.0.1:${port}/{case}', summary: Fails, ${LIMITS}, parameters: { case: { in: path, type: string, example: '204' } } }\n`,
+  `  ${method} /paid/up/{case}: { price: 0.001, upstream: 'http://127.0.0.1:${port}/{case}', summary: Fails, ${LIMITS}, parameters: { case: { type: string, example: '204' } } }\n`,
   ...Object.entries(UNREACHED).map(
     ([name, [url]]) =>
       `  ${method} /paid/${name}: { price: 0.001, upstream: '${url}', summary: Fails, ${LIMITS} }\n`,
@@ -198,7 +201,7 @@ t.test(
     const keys = Array.from({ length: 8 }, randomKey)
     for (const key of keys) await chain.mint(addressOf(key), 10_000_000n)
     const waiting = Array.from(calls)
-    let sold = 0
+    let [sold, due] = [0, 0]
     const buy = async (key: `0x${string}`): Promise<void> => {
       const pay = stockFetch(key)
       for (let call = waiting.shift(); call !== undefined; call = waiting.shift()) {
@@ -212,7 +215,15 @@ t.test(
           sold += 1
           continue
         }
-        t.equal((JSON.parse(text) as { charged: string }).charged, 'no', `${name}: charged`)
+        const { charged } = JSON.parse(text) as { charged: string }
+        if (method === 'DELETE') {
+          // It is settled before the work, since a refusal afterwards would not undo what was deleted.
+          const payment = await askJson(`${server.url}/payments/${answer.headers.get('ratecard-payment')}`)
+          t.equal(charged, 'yes', `${name}: charged`)
+          // What may pass is tried again for the same payment; a refund is due when that does not happen.
+          t.ok(payment['refund'] === 'due' || /^send the same payment/.test(String(payment['next'])), name)
+          due += 1
+        } else t.equal(charged, 'no', `${name}: charged`)
         if (expected === 'upstream_rejected' || expected === 'not_found') t.equal(outcome, expected, name)
         else {
           t.equal(cause, expected, `${name}: ${String(outcome)}, ${String(detail)}`)
