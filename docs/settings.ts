@@ -18,10 +18,7 @@ const INTERFACES = {
     'X402Options',
     'x402 v2, scheme `exact`. A network is offered when it can settle: either `facilitators` are given, or an RPC URL for it and `signerKeys`.',
   ],
-  'payments.mpp': [
-    'MppOptions',
-    'MPP with the payment method `tempo`; offered when all of them are given.',
-  ],
+  'payments.mpp': ['MppOptions', 'MPP with the payment method `tempo`; offered when all of them are given.'],
 } as const
 
 /** Options that hold others, with their text. */
@@ -112,7 +109,9 @@ const OPTIONS_TABLE = [
     const { option, variable, text } = row
     if (option === undefined) return []
     const usual = row.required === true ? 'required' : (defaultOf(row) ?? '')
-    return [`| \`${option}\` | ${variable === undefined ? '' : `\`${variable}\``} | ${cell(text)} | ${cell(usual)} |`]
+    return [
+      `| \`${option}\` | ${variable === undefined ? '' : `\`${variable}\``} | ${cell(text)} | ${cell(usual)} |`,
+    ]
   }),
 ].join('\n')
 
@@ -140,7 +139,9 @@ function environment(groups: readonly Group[]): string {
             ? []
             : [
                 `# ${text.replaceAll('`', '')}${variable === SETTINGS.rpcUrls.variable ? ` ${networkNames()}` : ''}`,
-                ...(otherwise === undefined || otherwise === 'none' ? [] : [`# Unset: ${otherwise.replaceAll('`', '')}.`]),
+                ...(otherwise === undefined || otherwise === 'none'
+                  ? []
+                  : [`# Unset: ${otherwise.replaceAll('`', '')}.`]),
                 `${group === 'first' ? '' : '#'}${variable}=${value ?? example ?? ''}`,
               ],
         ),

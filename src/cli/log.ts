@@ -94,7 +94,8 @@ function linesForPeople(
     observe: (access) => {
       if (!isWanted(levelOf(access))) return
       const { status } = access
-      const color = status >= 500 ? RED : status >= 400 && status !== 402 ? YELLOW : status === 402 ? GREY : GREEN
+      const color =
+        status >= 500 ? RED : status >= 400 && status !== 402 ? YELLOW : status === 402 ? GREY : GREEN
       err(`${paint(color, String(status))}  ${hide(shortLine(access))}`)
     },
     line: ({ level, message }) =>

@@ -44,14 +44,13 @@ export async function openMetrics(settings: MetricsSettings): Promise<Metrics> {
     buckets: DURATIONS,
     registers,
   })
-  const networkOf = new Map(
-    Object.entries(settings.rpcUrls).map(([chain, url]) => [url, `eip155:${chain}`]),
-  )
+  const networkOf = new Map(Object.entries(settings.rpcUrls).map(([chain, url]) => [url, `eip155:${chain}`]))
   return {
     observe: ({ place: route, status, outcome, cause, ms, cached }) => {
       count('ratecard_requests_total', { route, status: String(status), outcome })
       durations.observe({ route }, ms / 1000)
-      if (cached !== undefined) count('ratecard_cache_answers_total', { route, result: cached ? 'hit' : 'miss' })
+      if (cached !== undefined)
+        count('ratecard_cache_answers_total', { route, result: cached ? 'hit' : 'miss' })
       if (cause !== undefined) count('ratecard_upstream_failures_total', { route, cause })
     },
     settle: (previous, next) => {

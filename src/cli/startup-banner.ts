@@ -58,9 +58,7 @@ export function printBanner({ terminal, env }: Call, app: OpenRatecard, log: Log
     const unset = operation.sources.flatMap((name) => catalog.sources[name]?.credentials ?? [])
     const isServed = readiness !== 'not_configured' || operation.upstream !== undefined
     if (isServed || unset.length > 0 || operation.sources.length === 0) continue
-    warn(
-      `${operation.id}: not served, none of its sources is set up: ${operation.sources.join(', ')}`,
-    )
+    warn(`${operation.id}: not served, none of its sources is set up: ${operation.sources.join(', ')}`)
   }
   const unsold = new Map<string, string[]>()
   for (const { path, operation } of paid) {
@@ -76,9 +74,7 @@ export function printBanner({ terminal, env }: Call, app: OpenRatecard, log: Log
     const first = sold.find(({ operation }) => operation.method === 'GET')
     if (first !== undefined) say(`try: ${wallet}npx ratecard pay '${baseUrl}${sampleCall(first)}'`)
   } else if (env.baseUrl === undefined) {
-    warn(
-      `BASE_URL is not set: challenges and documents say ${baseUrl}, which only this machine can reach`,
-    )
+    warn(`BASE_URL is not set: challenges and documents say ${baseUrl}, which only this machine can reach`)
   }
   terminal.out(`listening on http://${host}:${port}`)
 }

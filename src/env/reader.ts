@@ -121,8 +121,7 @@ export class Reader {
     const url = (this.url(cdpUrl.variable) ?? cdpUrl.default).replace(/\/+$/, '')
     if (keyId !== undefined && keySecret !== undefined)
       return { url, token: undefined, cdp: { keyId, keySecret } }
-    if (keyId !== undefined)
-      this.problem(cdpKeySecret.variable, `is missing: ${cdpKeyId.variable} needs it`)
+    if (keyId !== undefined) this.problem(cdpKeySecret.variable, `is missing: ${cdpKeyId.variable} needs it`)
     if (keySecret !== undefined)
       this.problem(cdpKeyId.variable, `is missing: ${cdpKeySecret.variable} needs it`)
     return undefined

@@ -36,7 +36,17 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'command-line': ['env', 'handler', 'engine/base'],
   // A package of its own: what it imports is bundled with it.
   buyer: ['command-line', 'env', 'handler', 'engine/base'],
-  cli: ['engine/app', 'handler', 'buyer', 'command-line', 'env', 'settings', 'sandbox', 'engine/mcp', ...ENGINE],
+  cli: [
+    'engine/app',
+    'handler',
+    'buyer',
+    'command-line',
+    'env',
+    'settings',
+    'sandbox',
+    'engine/mcp',
+    ...ENGINE,
+  ],
   // `ratecard/testing` pays as `ratecard pay` does.
   testing: ['buyer', 'public', 'engine/app', 'sandbox', 'handler', ...ENGINE],
   // It is a package of its own, and imports the framework by its name.

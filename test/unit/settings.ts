@@ -26,10 +26,7 @@ t.test('each variable has a setting, and each setting a variable or an option', 
     ),
   )
   const listed = settingsInOrder().flatMap(([, { variable }]) => (variable === undefined ? [] : [variable]))
-  t.strictSame(
-    Array.from(asked).sort(),
-    listed.filter((name) => name !== SETTINGS.rpcUrls.variable).sort(),
-  )
+  t.strictSame(Array.from(asked).sort(), listed.filter((name) => name !== SETTINGS.rpcUrls.variable).sort())
   for (const [name, { variable, option }] of settingsInOrder())
     t.ok(variable !== undefined || option !== undefined, name)
 })

@@ -53,7 +53,16 @@ export function readPayments(options: RatecardOptions, names: OptionNames = OPTI
   }
   checkNames(options, '')
   if (problems.includes('options must be an object')) throw new OptionError(problems)
-  const { catalog, baseUrl, handlers = {}, payments = {}, ledger, cache, dataDir, ledgerReplicas = 0 } = options
+  const {
+    catalog,
+    baseUrl,
+    handlers = {},
+    payments = {},
+    ledger,
+    cache,
+    dataDir,
+    ledgerReplicas = 0,
+  } = options
   checkNames(payments, 'payments')
   checkNames(payments.x402, 'payments.x402')
   checkNames(payments.mpp, 'payments.mpp')

@@ -29,21 +29,30 @@ const CAUSES: readonly (readonly [RegExp, UpstreamCause])[] = [
   [/^(?:ENOTFOUND|EAI_\w+|EDNS\w*)$/, 'name'],
   [/TIMEDOUT|TIMEOUT/, 'timeout'],
   [/CERT|TLS|SSL|^EPROTO$|SELF_SIGNED|UNABLE_TO_VERIFY|HOSTNAME_MISMATCH/, 'tls'],
-  [/^(?:ECONN\w+|EHOSTUNREACH|ENETUNREACH|EPIPE|EADDRNOTAVAIL|UND_ERR_SOCKET|UND_ERR_CONNECT\w*)$/, 'refused'],
-  [/^(?:HPE_\w+|UND_ERR_(?:RES|RESPONSE|BODY)\w*|Z_\w+|ERR_INVALID_HTTP\w*)$/, 'body'],
+  [
+    /^(?:ECONN\w+|EHOSTUNREACH|ENETUNREACH|EPIPE|EADDRNOTAVAIL|UND_ERR_SOCKET|UND_ERR_CONNECT\w*)$/,
+    'refused',
+  ],
+  [/^(?:HPE_\w+|UND_ERR_(?:RES|RESPONSE|BODY|HEADERS_OVERFLOW)\w*|Z_\w+|ERR_INVALID_HTTP\w*)$/, 'body'],
 ]
+
+/** Errors that may come without a code. */
+const NAMED: Readonly<Record<string, UpstreamCause>> = { TimeoutError: 'timeout', HTTPParserError: 'body' }
 
 /** The cause of a failure, from what the network said; undefined: it has no such cause. */
 export function upstreamCauseOf(failure: Failure): UpstreamCause | undefined {
   for (let cause: unknown = failure.cause; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof UpstreamFault) return cause.kind
-    if (cause.name === 'TimeoutError') return 'timeout'
+    const named = NAMED[cause.name]
+    if (named !== undefined) return named
     const code = codeOf(cause)
     const [, found] = CAUSES.find(([pattern]) => pattern.test(code)) ?? []
     if (found !== undefined) return found
     // Several addresses of one host were tried.
     if (cause instanceof AggregateError && cause.errors[0] instanceof Error)
       return upstreamCauseOf(new Failure(failure.code, '', { cause: cause.errors[0] }))
+    // The Fetch Standard makes a network error of 407, in some versions of Node.js without words.
+    if (/^(?:proxy authentication required)?$/.test(cause.message)) return 'status'
   }
   return BY_CODE[failure.code]
 }

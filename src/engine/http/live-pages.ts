@@ -68,10 +68,7 @@ async function render(settings: LiveSettings, revision: Revision, name: LiveDocu
 }
 
 /** Answers 503 while payments cannot be recorded, so that a load balancer uses another process. */
-async function health(
-  { ledger, now, refused, report }: LiveSettings,
-  { catalog }: Revision,
-): Promise<Reply> {
+async function health({ ledger, now, refused, report }: LiveSettings, { catalog }: Revision): Promise<Reply> {
   try {
     await ledger.listExpiring('health', now())
   } catch (fault) {

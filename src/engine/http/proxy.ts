@@ -185,9 +185,10 @@ async function readAnswer(
   }
   const head = headOf(response, asked, wanted)
   if (bytes.length === 0) {
-    // 204 and 205 have no content; another GET without content is an answer that got lost.
-    if (hasContent(head.status) && method === 'GET')
-      throw broken('body', 'the upstream answered with nothing')
+    // 204 and 205 have no content; another GET without content is an answer that got lost. So is an encoded one of which
+    // nothing could be decoded: fetch ignores that compressed bytes are incomplete.
+    const isLost = method === 'GET' || isEncoded(response)
+    if (hasContent(head.status) && isLost) throw broken('body', 'the upstream answered with nothing')
     return { content: { ...head, type: type || 'text/plain; charset=utf-8', text: '' } }
   }
   requireWanted(response, wanted.mediaType)
@@ -284,6 +285,10 @@ async function* chunksOf({ body }: Response): AsyncGenerator<Uint8Array, void> {
 
 function discard(response: Response): void {
   void response.body?.cancel().catch(() => undefined)
+}
+
+function isEncoded({ headers }: Response): boolean {
+  return headers.has('content-encoding') && headers.get('content-length') !== '0'
 }
 
 function requireJson(text: string): void {

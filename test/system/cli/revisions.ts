@@ -37,28 +37,31 @@ function open(t: Test) {
   return { ...shop, text, start, command }
 }
 
-t.test('serves the last good revision after a restart with a broken file, until it is right again', async (t) => {
-  const { catalog, text, start } = open(t)
-  const first = await start()
-  const { revision } = await healthOf(first)
-  t.equal(await refusedMetric(first), '0')
-  await first.stop()
+t.test(
+  'serves the last good revision after a restart with a broken file, until it is right again',
+  async (t) => {
+    const { catalog, text, start } = open(t)
+    const first = await start()
+    const { revision } = await healthOf(first)
+    t.equal(await refusedMetric(first), '0')
+    await first.stop()
 
-  writeFileSync(catalog, 'routes: [broken')
-  const second = await start()
-  t.match(await healthOf(second), { status: 'ok', revision, detail: /catalog file cannot be served/ })
-  t.equal(await refusedMetric(second), '1')
-  t.match(second.output(), new RegExp(`serving revision ${revision}, which was served before`))
-  t.ok(second.log().some(({ level, event }) => level === 'error' && event === 'fault'))
-  t.equal((await fetch(`${second.url}/first`)).status, 502, 'its route is served')
+    writeFileSync(catalog, 'routes: [broken')
+    const second = await start()
+    t.match(await healthOf(second), { status: 'ok', revision, detail: /catalog file cannot be served/ })
+    t.equal(await refusedMetric(second), '1')
+    t.match(second.output(), new RegExp(`serving revision ${revision}, which was served before`))
+    t.ok(second.log().some(({ level, event }) => level === 'error' && event === 'fault'))
+    t.equal((await fetch(`${second.url}/first`)).status, 502, 'its route is served')
 
-  writeFileSync(catalog, text.replace('/first', '/second'))
-  await second.said(new RegExp(`revision ${revision} → `))
-  const later = await healthOf(second)
-  t.not(later.revision, revision)
-  t.equal(later.detail, undefined)
-  t.equal(await refusedMetric(second), '0')
-})
+    writeFileSync(catalog, text.replace('/first', '/second'))
+    await second.said(new RegExp(`revision ${revision} → `))
+    const later = await healthOf(second)
+    t.not(later.revision, revision)
+    t.equal(later.detail, undefined)
+    t.equal(await refusedMetric(second), '0')
+  },
+)
 
 t.test('does not start with a broken file that never was right', async (t) => {
   const { catalog, command } = open(t)
