@@ -31,6 +31,7 @@ import {
   withStandIns,
 } from './payment-config.ts'
 import { metricsRoute, openMetricsPort, openPort } from './port.ts'
+import { openTerms, resaleTerms } from './resale-terms.ts'
 import { endOnUncaughtError, listenToSignals } from './signals.ts'
 import { printBanner } from './startup-banner.ts'
 import { joinSupervisor, supervise } from './supervisor.ts'
@@ -70,6 +71,8 @@ interface Plan {
   readonly sandbox: boolean
   readonly offline: boolean
   readonly watch: boolean
+  /** Refuses sources whose terms do not allow resale. */
+  readonly productionStrict: boolean
   readonly dataDir: string
 }
 
@@ -85,6 +88,7 @@ function planOf({ flags, env, terminal }: Call): Plan | undefined {
     sandbox: flags.given('sandbox'),
     offline: flags.given('offline'),
     watch: flags.given('watch'),
+    productionStrict: flags.given('production-strict'),
     dataDir: flags.text('data-dir') ?? env.dataDir,
   }
 }
@@ -139,6 +143,13 @@ async function run(call: Call, plan: Plan): Promise<number> {
     }
     const before = supervisor?.before
     const declared = await read(readAtStart, { handlers: Object.keys(loaded), served: before?.names })
+    if (plan.productionStrict) {
+      const problems = resaleTerms(declared).flatMap((source) => {
+        const open = openTerms(source)
+        return open === undefined ? [] : [`source ${source.name}: ${open}`]
+      })
+      if (problems.length > 0) return refuse(terminal, problems)
+    }
     const host = plan.sandbox ? '127.0.0.1' : env.host
     const port = before?.port ?? (await openPort(server, plan.port, host))
     const baseUrl = baseUrlOf({ ...env, port })

@@ -2,6 +2,7 @@ import { fillPath, variablesOf, type Catalog, type Route } from '../engine/catal
 import type { AllNetworks } from '../engine/app/compose.ts'
 import type { Service } from '../engine/http/service.ts'
 import type { Call } from './command.ts'
+import { openTerms, resaleTerms } from './resale-terms.ts'
 import { areSet } from './terminal-text.ts'
 
 export interface BannerFacts {
@@ -54,6 +55,11 @@ export function printBanner({ terminal, env }: Call, service: Service, facts: Ba
     const missing = credentials.filter((variable) => env.secret(variable) === undefined)
     const isUsed = catalog.operations.some(({ sources, planned }) => sources.includes(name) && !planned)
     if (isUsed && missing.length > 0) terminal.err(`source ${name}: not used before ${areSet(missing)}`)
+  }
+  // Play money sells nothing.
+  for (const source of facts.sandbox ? [] : resaleTerms(catalog)) {
+    const open = openTerms(source)
+    if (open !== undefined) terminal.err(`source ${source.name}: ${open}`)
   }
   for (const { operation, readiness } of service.revision().operations.values()) {
     const unset = operation.sources.flatMap((name) => catalog.sources[name]?.credentials ?? [])
