@@ -48,6 +48,7 @@ export const COMMANDS: readonly Command[] = [
       offline: { text: 'answer with invented data instead of querying outside sources; needs --sandbox' },
       watch: { text: 'reload your handlers when their files change, without dropping a request' },
       'data-dir': { value: 'DIR', text: 'where payments are stored; default: DATA_DIR, or else .ratecard' },
+      'production-strict': { text: 'refuse to start while a source of a paid route may not be resold' },
     },
     examples: [
       'ratecard serve --sandbox --offline',

@@ -40,6 +40,8 @@ function planOf({ flags, env, terminal }: Call): Plan | undefined {
     sandbox: flags.given('sandbox'),
     offline: flags.given('offline'),
     watch: flags.given('watch'),
+    productionStrict: flags.given('production-strict'),
+    productionStrict: flags.given('production-strict'),
     dataDir: flags.text('data-dir') ?? env.dataDir,
   }
 }

@@ -29,6 +29,7 @@ import {
   withStandIns,
 } from './payment-config.ts'
 import { metricsRoute, openMetricsPort, openPort } from './port.ts'
+import { openTerms, resaleTerms } from './resale-terms.ts'
 import { endOnUncaughtError, listenToSignals, type Signals } from './signals.ts'
 import { printBanner } from './startup-banner.ts'
 import { joinSupervisor, type Supervisor } from './supervisor.ts'
@@ -41,6 +42,8 @@ export interface Plan {
   readonly sandbox: boolean
   readonly offline: boolean
   readonly watch: boolean
+  /** Refuses sources whose terms do not allow resale. */
+  readonly productionStrict: boolean
   readonly dataDir: string
 }
 
@@ -196,6 +199,13 @@ async function prepare(
 ): Promise<Place> {
   const { env, service: definition, context } = call
   const before = supervisor?.before
+  if (plan.productionStrict) {
+    const problems = resaleTerms(catalog).flatMap((source) => {
+      const open = openTerms(source)
+      return open === undefined ? [] : [`source ${source.name}: ${open}`]
+    })
+    if (problems.length > 0) throw new OptionError(problems)
+  }
   const port = before?.port ?? (await openPort(server, plan.port, host))
   const baseUrl = baseUrlOf({ ...env, port })
   if (supervisor === undefined) opened.defer(await startChains(plan, log))

@@ -2,6 +2,7 @@ import { fillPath, variablesOf, type Route } from '../engine/catalog/catalog.ts'
 import type { OpenRatecard } from '../engine/app/ratecard.ts'
 import type { Call } from './command.ts'
 import type { Log } from './log.ts'
+import { openTerms, resaleTerms } from './resale-terms.ts'
 import { areSet } from './terminal-text.ts'
 
 export interface BannerFacts {
@@ -53,6 +54,11 @@ export function printBanner({ terminal, env }: Call, app: OpenRatecard, log: Log
     const missing = credentials.filter((variable) => env.secret(variable) === undefined)
     const isUsed = catalog.operations.some(({ sources, planned }) => sources.includes(name) && !planned)
     if (isUsed && missing.length > 0) warn(`source ${name}: not used before ${areSet(missing)}`)
+  }
+  // Play money sells nothing.
+  for (const source of facts.sandbox ? [] : resaleTerms(catalog)) {
+    const open = openTerms(source)
+    if (open !== undefined) warn(`source ${source.name}: ${open}`)
   }
   for (const { operation, readiness } of service.revision().operations.values()) {
     const unset = operation.sources.flatMap((name) => catalog.sources[name]?.credentials ?? [])

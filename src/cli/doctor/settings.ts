@@ -11,6 +11,7 @@ import { readRedisAddress } from '../../engine/base/redis-address.ts'
 import type { Env } from '../../env.ts'
 import { VARIABLES } from '../../engine/app/setting-names.ts'
 import { playMoneyProblems } from '../payment-config.ts'
+import { openTerms, resaleTerms } from '../resale-terms.ts'
 import { areSet } from '../terminal-text.ts'
 import { fails, warns, ok, type CheckResult } from './check-result.ts'
 
@@ -67,19 +68,12 @@ export function checkHeaders(catalog: Catalog, baseUrl: string): CheckResult[] {
 }
 
 /** Checks the terms of the data: data without an agreement is sold at the operator's risk. */
-export function checkTerms({ sources, routes }: Catalog, secret: Env['secret']): CheckResult[] {
-  return Object.entries(sources).flatMap(([name, { title, resale, terms, credentials }]) => {
-    const paths = routes.filter(
-      ({ kind, operation }) => kind === 'paid' && !operation.planned && operation.sources.includes(name),
-    )
-    if (paths.length === 0) return []
-    const missing = credentials.filter((variable) => secret(variable) === undefined)
-    if (missing.length > 0) return [warns(title, `not sold before ${areSet(missing)}`)]
-    const where = `${paths.map(({ path }) => path).join(', ')}${terms === undefined ? '' : `; terms: ${terms}`}`
-    if (resale === 'allowed') return [ok(title, 'may be sold')]
-    const state =
-      resale === 'unknown' ? 'does not say whether it may be sold' : 'may be sold by agreement only'
-    return [warns(title, `${state}: ${where}`)]
+export function checkTerms(catalog: Catalog, secret: Env['secret']): CheckResult[] {
+  return resaleTerms(catalog).map((source) => {
+    const missing = source.credentials.filter((variable) => secret(variable) === undefined)
+    if (missing.length > 0) return warns(source.title, `not sold before ${areSet(missing)}`)
+    const open = openTerms(source)
+    return open === undefined ? ok(source.title, 'may be sold') : warns(source.title, open)
   })
 }
 

@@ -282,13 +282,16 @@ export interface ServedFile {
   readonly planned: boolean
 }
 
+/** Whether the terms of a source let its data be sold. */
+export type Resale = 'allowed' | 'needs_agreement' | 'unknown'
+
 export interface OutsideSource {
   readonly title: string
   readonly url: string | undefined
   readonly licence: string | undefined
   readonly terms: string | undefined
   readonly attribution: string | undefined
-  readonly resale: 'allowed' | 'needs_agreement' | 'unknown'
+  readonly resale: Resale
   /** Environment variables that the source requires. */
   readonly credentials: readonly string[]
 }

@@ -207,6 +207,7 @@ export interface Parameters {
   }
   readonly 'util/workday': {
     readonly country: string
+    readonly region: string
     readonly date: string
     readonly days: number
   }

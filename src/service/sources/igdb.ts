@@ -14,7 +14,7 @@ export const LIVE_IGDB: SourceOptions = {
 }
 
 const FIELDS = `
-  name, slug, url, summary, first_release_date, game_type.type, genres.name, themes.name, game_modes.name,
+  name, slug, url, summary, alternative_names.name, first_release_date, game_type.type, genres.name, themes.name, game_modes.name,
   player_perspectives.name, platforms.name, franchises.name, cover.image_id, websites.url,
   involved_companies.company.name, involved_companies.developer, involved_companies.publisher,
   rating, rating_count, aggregated_rating, aggregated_rating_count, total_rating, total_rating_count,

@@ -27,7 +27,8 @@ const SEARCH = { ttl: 60 * 60_000, staleIfError: 24 * 60 * 60_000 }
 /** Without its times the answer is not kept for a day. */
 const PARTIAL = 5 * 60_000
 const ALTERNATIVES = 5
-const UNSURE = 0.5
+/** Below it the answer may be another game, and the warning names the other candidates. */
+const UNSURE = 0.8
 const SUMMARY = 160
 /** No summary is longer by much. */
 const LONGEST_SUMMARY = 20_000
@@ -39,7 +40,7 @@ export function metadata(igdb: Igdb): HandlerWithPreview<'game/metadata'> {
   return {
     async run({ name }, context) {
       if (fold(name) === '') throw new InvalidParameter('name', 'name must not be blank')
-      const found = await context.keep(`game/metadata/search/1/${fold(name)}`, SEARCH, GAMES, (limit) =>
+      const found = await context.keep(`game/metadata/search/2/${fold(name)}`, SEARCH, GAMES, (limit) =>
         igdb.search(name, limit),
       )
       const [best, ...others] = rankMatches(name, found.value)
@@ -47,7 +48,7 @@ export function metadata(igdb: Igdb): HandlerWithPreview<'game/metadata'> {
       const { warnings, body, ...answer } = await answerWith(igdb, best.game, found, context)
       return {
         ...answer,
-        warnings: [...unsure(best, igdb), ...warnings],
+        warnings: [...unsure(best, others, igdb), ...warnings],
         body: {
           query: name,
           match: {
@@ -68,7 +69,7 @@ export type FindByApp = (appid: number, context: Context) => Promise<Part | unde
 /** Finds a game by its id at the store: names are not unique, ids are. Throws `Failure` as `Igdb` does. */
 export function metadataOfApp(igdb: Igdb): FindByApp {
   return async (appid, context) => {
-    const found = await context.keep(`game/metadata/steam/1/${appid}`, SEARCH, GAMES, (limit) =>
+    const found = await context.keep(`game/metadata/steam/2/${appid}`, SEARCH, GAMES, (limit) =>
       igdb.ofStoreApp(appid, limit),
     )
     // Editions may share the id of their game.
@@ -194,9 +195,12 @@ function storeIdOf({ external_games }: Game): string | null {
   return entry?.uid ?? null
 }
 
-function unsure({ game, confidence }: Match, { source }: Igdb): Warning[] {
+function unsure({ game, confidence }: Match, others: readonly Match[], { source }: Igdb): Warning[] {
   if (confidence >= UNSURE) return []
-  const message = `The database answers with '${game.name}', whose name is not much like the one asked for`
+  const names = others.slice(0, ALTERNATIVES).map((other) => `'${other.game.name}'`)
+  const message =
+    `The database answers with '${game.name}', whose name is not the one asked for` +
+    (names.length === 0 ? '' : `; other candidates: ${names.join(', ')}`)
   return [{ code: 'match_unsure', message, source: source.name }]
 }
 

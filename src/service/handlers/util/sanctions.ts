@@ -61,8 +61,8 @@ function resultOf(hits: readonly ListHit[]): string {
   return hits.some(({ score }) => score >= BANDS.strong) ? 'match' : 'possible_match'
 }
 
-function bandOf({ score, surnameOnly }: ListHit): string {
-  if (surnameOnly) return 'surname_only'
+function bandOf({ score, surnameOnly, entry }: ListHit): string {
+  if (surnameOnly) return entry.kind === 'individual' ? 'surname_only' : 'part_of_name'
   if (score >= BANDS.strong) return 'strong'
   return score >= BANDS.probable ? 'probable' : 'possible'
 }
@@ -131,7 +131,7 @@ function warningsOf({ words, count, hits }: Findings) {
           {
             code: 'single_token_query',
             message:
-              'one word finds names that consist of it or nearly so, and below the threshold, as surname_only, people who bear it as a surname: give the full name',
+              'one word finds names that consist of it or nearly so, and below the threshold, as surname_only, people who bear it as a surname, and as part_of_name organisations whose longer name has it: give the full name',
           },
         ]
       : []

@@ -1,6 +1,12 @@
-import { InvalidParameter, type Json } from 'ratecard/handler'
+import { InvalidParameter, type Json, type Warning } from 'ratecard/handler'
 import type { HandlerWithPreview } from '../catalog.ts'
-import { workdayWarnings, openCalendar, type Calendar } from './workday/calendar.ts'
+import {
+  differingRegions,
+  openCalendar,
+  regionsOf,
+  workdayWarnings,
+  type Calendar,
+} from './workday/calendar.ts'
 import { addDays, daysBetween, dayIn, daysFrom, weekdayOf, type Day } from './workday/day.ts'
 import type { Holiday } from './workday/holiday.ts'
 import { HOLIDAYS } from './workday/source.ts'
@@ -21,15 +27,19 @@ const SAMPLED = [
 
 /** Is it a day of work in a country, which is the next, and what lies between: whole-country holidays, offline. */
 export const workday: HandlerWithPreview<'util/workday'> = {
-  run: async ({ country, date, days }, { now }) => {
-    const calendar = await openCalendar(country === 'UK' ? 'GB' : country)
-    if (calendar === undefined) throw new InvalidParameter('country', `country '${country}' is not supported`)
+  run: async ({ country: said, region, date, days }, { now }) => {
+    const country = said === 'UK' ? 'GB' : said
+    const calendar = await openCalendar(country, region)
+    if (calendar === undefined) throw await unknownPlace(country, region)
     const first = date === '' ? dayIn(calendar.timezone, now()) : date
     const range = daysFrom(first, days)
     const added = addWorkdays(calendar, first, days)
     const last = range.at(-1) ?? first
     const covered = daysFrom(first, daysBetween(first, added > last ? added : last) + 1)
-    const warnings = workdayWarnings(calendar, covered, dayIn(calendar.timezone, now()))
+    const warnings = [
+      ...workdayWarnings(calendar, covered, dayIn(calendar.timezone, now())),
+      ...(region === '' ? await regionWarnings(calendar, covered) : []),
+    ]
     return {
       source: [HOLIDAYS],
       warnings,
@@ -61,6 +71,21 @@ export const workday: HandlerWithPreview<'util/workday'> = {
     }
   },
   preview: (body) => Object.fromEntries(Object.entries(body).filter(([name]) => SAMPLED.includes(name))),
+}
+
+async function unknownPlace(country: string, region: string): Promise<InvalidParameter> {
+  if (region === '' || (await openCalendar(country)) === undefined)
+    return new InvalidParameter('country', `country '${country}' is not supported`)
+  const regions = Object.keys(await regionsOf(country))
+  return new InvalidParameter('region', `region '${region}' is not known in ${country}`, { regions })
+}
+
+/** Whole-country answers are not those of every region. */
+async function regionWarnings(calendar: Calendar, days: readonly Day[]): Promise<Warning[]> {
+  const names = await differingRegions(calendar, days)
+  if (names.length === 0) return []
+  const message = `People work on other days in these regions, see the parameter region: ${names.join(', ')}`
+  return [{ code: 'regions_differ', message, source: HOLIDAYS.name }]
 }
 
 function factsOf(calendar: Calendar, day: Day) {

@@ -22,6 +22,7 @@ export type Game = SimilarGame & {
   readonly url?: string | null
   readonly summary?: string | null
   readonly game_type?: { readonly id: number; readonly type: string } | null
+  readonly alternative_names?: readonly Named[] | null
   readonly genres?: readonly Named[] | null
   readonly themes?: readonly Named[] | null
   readonly game_modes?: readonly Named[] | null
@@ -81,6 +82,7 @@ const GAME: JSONSchemaType<Game> = {
       required: ['id', 'type'],
       properties: { id: { type: 'integer' }, type: TEXT },
     },
+    alternative_names: NAMES,
     genres: NAMES,
     themes: NAMES,
     game_modes: NAMES,

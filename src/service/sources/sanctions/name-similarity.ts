@@ -1,5 +1,5 @@
 import { isInitial } from './word-similarity.ts'
-import { GENERIC, PARTICLES } from './spelling.ts'
+import { COMMON, GENERIC, PARTICLES } from './spelling.ts'
 
 /** Two words taken for the same. */
 export interface Pair {
@@ -36,6 +36,9 @@ const WEAK_NAME = 0.97
 const INITIALS_SURPLUS = 0.5
 const INITIALS_MOST = 0.94
 const OTHER_INITIAL = 0.9
+/** People of common names are many: the one who is meant is not known. */
+const COMMON_MOST = 0.89
+const COMMON_PART = 0.9
 
 /**
  * How much a listed name resembles the one asked for, 0 to 1. Words are paired, the most alike first, each one once:
@@ -47,6 +50,9 @@ const OTHER_INITIAL = 0.9
  *     × 0.85 when a single word of a listed name of several is in a pair
  *     × 0.90 when a single word of several asked for is in a pair
  *     × 0.97 for a name that the list itself calls weak
+ *
+ * A person of whom only common names are in pairs scores 0.89 at most, and × 0.90 when the listed name has another word of
+ * its own.
  *
  * Particles (al, bin, de …) asked for and in no pair do not count.
  *
@@ -77,6 +83,8 @@ export function nameSimilarity(comparison: Comparison): NameSimilarity {
   const telling = counting.filter((pair) => isTelling(pair.listed)).length
   const isOwn = (word: string): boolean => isTelling(word) && !(organisation && GENERIC.has(word))
   const own = listed.filter(isOwn).length
+  const isCommon =
+    !organisation && pairs.every((pair) => !isTelling(pair.listed) || COMMON.has(pair.listed))
   const isOtherwise =
     !organisation &&
     unlisted.some((word) => /^[a-z]$/.test(word) && isTelling(word)) &&
@@ -88,8 +96,10 @@ export function nameSimilarity(comparison: Comparison): NameSimilarity {
     (telling <= 1 && own > 1 ? ONE_LISTED_WORD : 1) *
     (telling <= 1 && asked.filter(isTelling).length > 1 ? ONE_ASKED_WORD : 1) *
     (isOtherwise ? OTHER_INITIAL : 1) *
-    (weak ? WEAK_NAME : 1)
-  return { score: byInitial.length > 0 ? Math.min(score, INITIALS_MOST) : score, pairs }
+    (weak ? WEAK_NAME : 1) *
+    (isCommon && unasked.some((word) => isTelling(word) && !COMMON.has(word)) ? COMMON_PART : 1)
+  const most = Math.min(byInitial.length > 0 ? INITIALS_MOST : 1, isCommon ? COMMON_MOST : 1)
+  return { score: Math.min(score, most), pairs }
 }
 
 export function isTelling(word: string): boolean {

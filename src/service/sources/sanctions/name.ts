@@ -1,5 +1,5 @@
 import anyAscii from 'any-ascii'
-import { asListed, HONORIFICS, LEGAL_FORMS, respell } from './spelling.ts'
+import { asListed, HONORIFICS, knownWords, LEGAL_FORMS, respell } from './spelling.ts'
 import type { Kind } from './entry.ts'
 
 /** A name as it is compared: lower-case words of Latin letters and digits, in one spelling. */
@@ -57,7 +57,7 @@ export function wordsFor(kind: Kind, { person, organisation }: Name): readonly s
 }
 
 function latin(text: string): string {
-  const letters = anyAscii(text.replace(MARKS, '')).replace(MARKS, '')
+  const letters = anyAscii(knownWords(text.replace(MARKS, ''))).replace(MARKS, '')
   if (!SYLLABLES.test(text)) return letters
   const syllables = letters.replace(/(?<=[a-z])(?=[A-Z])/g, ' ')
   return HANGUL.test(text) ? syllables.replace(/[a-z]+/gi, asListed) : syllables

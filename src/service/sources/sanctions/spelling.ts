@@ -25,20 +25,25 @@ const SPELLINGS: readonly string[] = [
   'qaida qaeda qaidah qaedah kaida',
   'hizballah hezbollah hizbullah hizbollah hezballah hezbullah',
   'taliban taleban',
-  'yevgeniy evgeny evgeniy yevgeny evgeni yevgeni evgenii yevgenii',
-  'dmitriy dmitry dmitri dimitri dmitrii',
+  'yevgeniy jewgeni jewgenij jevgeni jevgenij evgeny evgeniy yevgeny evgeni yevgeni evgenii yevgenii',
+  'dmitriy dmitrij dmitry dmitri dimitri dmitrii',
   'sergey sergei serguei sergej',
   'aleksandr alexander alexandr aleksander oleksandr',
-  'aleksey alexey alexei aleksei oleksiy',
+  'aleksey alexej aleksej alexey alexei aleksei oleksiy',
   'nikolay nikolai nicolai nikolaj',
   'nicolas nicholas nikolas nickolas nicolaus',
   'andrey andrei andrej',
-  'yuriy yury yuri iurii',
+  'yuriy juri jurij yury yuri iurii',
   'viktor victor',
   'vladimir volodymyr wladimir',
   'mikhail michail mihail',
   'grigoriy grigory grigori',
   'joaquin joaquim',
+  'qadhafi gaddafi qaddafi khadafy khadafi gadhafi kadafi kadhafi gheddafi gadafi qadafi qadhdhafi',
+  'muammar moammar muamar mouammar moamar muamer',
+  'husayni hosseini husseini hussaini hosseyni huseini husaini',
+  'khamenei khameneyi khamenai chamenei',
+  'ali aly',
 ]
 
 const ONE_FOR_ALL: ReadonlyMap<string, string> = new Map(
@@ -48,9 +53,68 @@ const ONE_FOR_ALL: ReadonlyMap<string, string> = new Map(
   }),
 )
 
-/** One spelling for all of a name: `mohamed` is `muhammad`, `abdelkader` is `abdulkader`. */
+/** One spelling for all of a name: `mohamed` is `muhammad`, `abdelkader` is `abdulkader`, `setschin` is `sechin`. */
 export function respell(word: string): string {
-  return ONE_FOR_ALL.get(word) ?? word.replace(/^abd[aeo]l(?=.)|^abd[aeo]l$/, 'abdul')
+  const english = word.replaceAll('schtsch', 'shch').replaceAll('tsch', 'ch').replaceAll('sch', 'sh')
+  return ONE_FOR_ALL.get(english) ?? english.replace(/^abd[aeo]l(?=.)|^abd[aeo]l$/, 'abdul')
+}
+
+/** Names that very many people bear, in the spelling of `respell`: alone they tell nobody apart. */
+export const COMMON: ReadonlySet<string> = new Set(
+  (
+    'muhammad ahmad mahmud husayn husayni hasan ali yusuf umar uthman abdallah qasim sulayman khalid ibrahim mustafa ' +
+    'said rahman karim rahim reza mahdi khan singh kumar kim lee li wang zhang chen liu yang nguyen tran ivan ivanov ' +
+    'sergey aleksandr aleksey andrey mikhail nikolay viktor vladimir dmitriy jose juan maria carlos garcia rodriguez ' +
+    'gonzalez martinez lopez hernandez perez sanchez john james david michael robert smith jones peter paul'
+  ).split(' '),
+)
+
+/** Given names of Arabic and Persian script, of which the letters alone say too little. */
+const ARABIC: ReadonlyMap<string, string> = new Map([
+  ['علی', 'ali'],
+  ['علي', 'ali'],
+  ['محمد', 'muhammad'],
+  ['احمد', 'ahmad'],
+  ['أحمد', 'ahmad'],
+  ['حسین', 'husayn'],
+  ['حسين', 'husayn'],
+  ['حسن', 'hasan'],
+  ['رضا', 'reza'],
+  ['مهدی', 'mahdi'],
+  ['عمر', 'umar'],
+  ['سعید', 'said'],
+])
+
+/** How lists spell the characters of Korean names that have a Chinese reading of their own. */
+const KOREAN: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    金: 'kim',
+    正: 'jong',
+    恩: 'un',
+    日: 'il',
+    成: 'song',
+    與: 'yo',
+    与: 'yo',
+    哲: 'chol',
+    男: 'nam',
+    崔: 'choe',
+    龍: 'ryong',
+    龙: 'ryong',
+    海: 'hae',
+    永: 'yong',
+  }),
+)
+
+/** The text with words that the dictionaries know in Latin letters. */
+export function knownWords(text: string): string {
+  return text
+    .replace(/\p{Script=Arabic}+/gu, (word) => ARABIC.get(word) ?? word)
+    .replace(/\p{Script=Han}{2,4}/gu, (name) => {
+      const syllables = Array.from(name, (character) => KOREAN.get(character))
+      // Only a name that begins with one of these surnames is Korean for sure enough.
+      const isKorean = /^[金崔]/u.test(name) && syllables.every((syllable) => syllable !== undefined)
+      return isKorean ? syllables.join(' ') : name
+    })
 }
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(' '))

@@ -7,6 +7,7 @@ import { readName, surnamesOf } from './name.ts'
 import type { ListFile } from './reading.ts'
 import type { Hit } from './name-index.ts'
 import { isTelling } from './name-similarity.ts'
+import { GENERIC } from './spelling.ts'
 import { buildIndex, type ListFacts, type IndexedList } from './build-index.ts'
 
 /** What the thread is asked; it answers with the number. */
@@ -48,7 +49,7 @@ export type Outcome =
 
 export type ListHit = Hit & {
   readonly list: ListId
-  /** One word was asked for, which the person bears as a surname: the score is below the threshold. */
+  /** One word was asked for, a person's surname or part of an organisation's name: the score is below the threshold. */
   readonly surnameOnly: boolean
 }
 
@@ -77,7 +78,9 @@ async function perform(task: Task): Promise<Outcome> {
 
 function search({ name, threshold, limit }: Task & { readonly kind: 'search' }): Outcome {
   const read = readName(name)
-  const words = read.organisation.length > 1 ? read.organisation : read.person
+  // Of "Ayatollah Khamenei" one word is a name.
+  const isOneName = read.person.length === 1 || read.organisation.length === 1
+  const words = isOneName || read.organisation.length === 0 ? read.person : read.organisation
   const isShort = words.length === 1 && (words[0]?.length ?? 0) < SHORT
   const least = isShort ? threshold.shortWord : threshold.usual
   // Al-Assad is a surname, too.
@@ -110,7 +113,9 @@ function search({ name, threshold, limit }: Task & { readonly kind: 'search' }):
 
 function isBearer({ entry, name, pairs }: Hit): boolean {
   const pair = pairs.find(({ listed }) => isTelling(listed))
-  return entry.kind === 'individual' && pair?.likeness === 1 && surnamesOf(name.text).includes(pair.listed)
+  if (pair?.likeness !== 1) return false
+  if (entry.kind === 'individual') return surnamesOf(name.text).includes(pair.listed)
+  return entry.kind === 'entity' && pair.listed.length >= SHORT && !GENERIC.has(pair.listed)
 }
 
 parentPort?.on('message', ({ id, task }: { readonly id: number; readonly task: Task }) => {

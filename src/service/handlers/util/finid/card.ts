@@ -86,6 +86,13 @@ const SCHEMES: Readonly<Record<string, Scheme>> = {
       ['655021', '655058'],
     ],
   },
+  hipercard: {
+    name: 'Hipercard',
+    panLengths: [13, 16, 19],
+    cvvLength: 3,
+    luhn: true,
+    ranges: [['606282'], ['637095'], ['637568'], ['637599'], ['637609'], ['637612']],
+  },
   rupay: {
     name: 'RuPay',
     panLengths: [16],

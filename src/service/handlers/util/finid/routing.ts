@@ -86,7 +86,8 @@ function aba(code: string): Reading {
   return {
     type: 'aba',
     country: 'US',
-    valid: sum % 10 === 0 && kind !== null,
+    // Nine zeros have the right sum and are nobody's number.
+    valid: sum % 10 === 0 && kind !== null && /[1-9]/.test(code),
     verified_by: 'checksum',
     details: { kind, district },
   }

@@ -16,12 +16,30 @@ export interface Repaired {
 export function repair(text: string): Repaired {
   if (text === '') throw new InvalidParameter('data', 'data is required')
   const found = findValues(text)
-  const repaired = found.kind === 'whole' ? repairValue(text) : joined(found.values.map(repairValue))
+  const meant = found.kind === 'whole' ? [text] : found.values
+  const values = meant.map(withoutNaN)
+  const repaired = joined(values.map(repairValue))
   const { value, warnings } = parseDocument('data', repaired)
   return {
     result: { value, text: repaired, changed: repaired !== text },
-    warnings: found.kind === 'whole' ? warnings : [surrounded(found.values.length), ...warnings],
+    warnings: [
+      ...(found.kind === 'whole' ? [] : [surrounded(found.values.length)]),
+      ...(values.some((value, place) => value !== meant[place]) ? [NO_NUMBER] : []),
+      ...warnings,
+    ],
   }
+}
+
+const NO_NUMBER: Warning = {
+  code: 'not_a_number',
+  message: 'data has NaN or Infinity, which JSON does not have: null stands in their place',
+}
+
+/** Strings are matched first, so that nothing in them is replaced. */
+const NAN = /"(?:[^"\\]|\\.)*"|(?<=[:,[]\s{0,8})[+-]?(?:NaN|Infinity)(?=\s{0,8}(?:[,}\]]|$))/g
+
+function withoutNaN(text: string): string {
+  return text.replace(NAN, (match) => (match.startsWith('"') ? match : 'null'))
 }
 
 function joined(values: readonly string[]): string {

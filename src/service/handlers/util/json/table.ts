@@ -61,11 +61,23 @@ export function fromCsv(text: string): readonly JsonObject[] {
 
 function recordsOf(text: string): readonly (readonly string[])[] {
   try {
-    return parse(text, { bom: true, relax_column_count: true, skip_empty_lines: true })
+    return parse(text, {
+      delimiter: delimiterOf(text),
+      bom: true,
+      relax_column_count: true,
+      skip_empty_lines: true,
+    })
   } catch (error) {
     if (!(error instanceof CsvError)) throw error
     throw new InvalidParameter('data', 'data is not valid CSV: a quote is misplaced or never closed')
   }
+}
+
+/** What separates the fields of the header: the comma, or what spreadsheets write where the comma is the decimal sign. */
+function delimiterOf(text: string): string {
+  const header = /^\uFEFF?(?:"(?:[^"]|"")*"|[^"\r\n])*/.exec(text)?.[0].replace(/"(?:[^"]|"")*"/g, '') ?? ''
+  const counted = [',', ';', '\t'].map((mark) => ({ mark, times: header.split(mark).length }))
+  return counted.reduce((best, each) => (each.times > best.times ? each : best)).mark
 }
 
 function count(fields: number): string {

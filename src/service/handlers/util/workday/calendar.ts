@@ -1,3 +1,4 @@
+import { setImmediate as breathe } from 'node:timers/promises'
 import type Holidays from 'date-holidays'
 import type { HolidaysTypes } from 'date-holidays'
 import type { Warning } from 'ratecard/handler'
@@ -5,6 +6,7 @@ import { correct, doubtOf, holidayCorrections } from './corrections.ts'
 import type { Holiday } from './holiday.ts'
 import { remember } from './remember.ts'
 import { addDays, yearOf, type Day } from './day.ts'
+import { isWorkday } from './working-day.ts'
 
 const HOUR_MS = 3_600_000
 /** In days: one that begins in December may reach into January, as Incwala in Eswatini does. */
@@ -37,15 +39,45 @@ const PARTS: Readonly<Record<string, { readonly code: string; readonly scope: st
   GB: { code: 'ENG', scope: 'England and Wales' },
 }
 
-/** Holidays and observances of a whole country, offline; `undefined` when the country is not known. */
-export const openCalendar: (country: string) => Promise<Calendar | undefined> = remember(64, open)
+/**
+ * Holidays and observances of a whole country, or of one of the regions that `regionsOf` names, offline; `undefined` when
+ * the country or the region is not known.
+ */
+export function openCalendar(country: string, region = ''): Promise<Calendar | undefined> {
+  return openPlace(region === '' ? country : `${country}-${region}`)
+}
 
-async function open(country: string): Promise<Calendar | undefined> {
+const openPlace: (place: string) => Promise<Calendar | undefined> = remember(128, open)
+
+/** The first-level subdivisions whose holidays are known: code and English name. */
+export async function regionsOf(country: string): Promise<Readonly<Record<string, string>>> {
+  const { default: Library } = await import('date-holidays')
+  return new Library().getStates(country, 'en') ?? {}
+}
+
+/** Names of the regions in which people work on other days of these than in `calendar`, which has no region. */
+export async function differingRegions(calendar: Calendar, days: readonly Day[]): Promise<string[]> {
+  const differing = []
+  for (const [region, name] of Object.entries(await regionsOf(calendar.country))) {
+    // The rules of a country with fifty regions take a while at first: other requests go on in between.
+    await breathe()
+    const own = await openCalendar(calendar.country, region)
+    if (own !== undefined && days.some((day) => isWorkday(own, day) !== isWorkday(calendar, day)))
+      differing.push(name)
+  }
+  return differing
+}
+
+async function open(place: string): Promise<Calendar | undefined> {
   // 23 MB of rules: loaded by the first question, not at boot.
   const { default: Library } = await import('date-holidays')
+  const [country = '', region = ''] = place.split('-')
   const name = new Library().getCountries('en')[country]
   if (name === undefined) return undefined
-  const part = Object.hasOwn(PARTS, country) ? PARTS[country] : undefined
+  const regions = region === '' ? {} : await regionsOf(country)
+  if (region !== '' && !Object.hasOwn(regions, region)) return undefined
+  const usual = Object.hasOwn(PARTS, country) ? PARTS[country] : undefined
+  const part = region === '' ? usual : { code: region, scope: regions[region] ?? region }
   const holidays = part === undefined ? new Library(country) : new Library(country, part.code)
   const [language = 'en'] = holidays.getLanguages()
   const corrections = holidayCorrections().of(country)
@@ -67,10 +99,12 @@ async function open(country: string): Promise<Calendar | undefined> {
       ),
     feastsOn,
     isDecreedWorkday: (day) => corrections.worked.has(day),
-    doubtOf: (day) => doubtOf(corrections, day),
+    doubtOf: (day) => (region === '' ? doubtOf(corrections, day) : REGIONAL),
     gapIn: remember(12, (year) => BY_STATE[country] ?? gap(holidays, year)),
   }
 }
+
+const REGIONAL = 'The holidays of regions were not compared with an official calendar'
 
 /** The holidays that begin in `year`, under each of their days. */
 function byDay(holidays: Holidays, year: number, language: string): Map<Day, Holiday[]> {

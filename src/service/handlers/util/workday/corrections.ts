@@ -20,6 +20,8 @@ interface Correction {
 interface Table {
   readonly version: string
   readonly compared: { readonly first: number; readonly last: number; readonly countries: string }
+  /** Whose official calendar, or law, was compared day by day. */
+  readonly published: { readonly first: number; readonly last: number; readonly countries: string }
   /** From which year on the days off of a country are still to be decreed. */
   readonly redecided: Readonly<Record<string, number>>
   readonly corrections: readonly Correction[]
@@ -45,7 +47,16 @@ interface Corrections {
   /** From this year on days off are still to be decreed. */
   readonly redecided: number
   /** Years compared with a second table; undefined when none was. */
-  readonly compared: { readonly first: number; readonly last: number } | undefined
+  readonly compared: Years | undefined
+  /** Years compared with an official calendar; undefined when none was. */
+  readonly published: Years | undefined
+  /** Days that a source decides, whatever the tables say. */
+  readonly decreed: ReadonlySet<Day>
+}
+
+interface Years {
+  readonly first: number
+  readonly last: number
 }
 
 const TEXT = { type: 'string' } as const
@@ -59,11 +70,17 @@ export const holidayCorrections = openTable<Table, CorrectionTable>(
   'holiday-corrections.yaml',
   {
     type: 'object',
-    required: ['version', 'compared', 'redecided', 'corrections', 'differences'],
+    required: ['version', 'compared', 'published', 'redecided', 'corrections', 'differences'],
     additionalProperties: false,
     properties: {
       version: { type: 'string', pattern: `^${DAY}$` },
       compared: {
+        type: 'object',
+        required: ['first', 'last', 'countries'],
+        additionalProperties: false,
+        properties: { first: YEAR, last: YEAR, countries: TEXT },
+      },
+      published: {
         type: 'object',
         required: ['first', 'last', 'countries'],
         additionalProperties: false,
@@ -106,13 +123,16 @@ export const holidayCorrections = openTable<Table, CorrectionTable>(
   (table) => ({ version: table.version, of: (country) => read(table, country) }),
 )
 
-function read({ compared, redecided, corrections, differences }: Table, country: string): Corrections {
+function read(
+  { compared, published, redecided, corrections, differences }: Table,
+  country: string,
+): Corrections {
   const own = corrections.filter((each) => each.country === country)
   const doubts = new Map<Day, string>()
-  for (const { checked, off, removed, source } of own) {
+  for (const { checked, off, worked, removed, source } of own) {
     if (checked) continue
-    for (const day of [...Object.keys(off), ...daysOf(removed)])
-      doubts.set(day, `Two holiday tables differ; the answer follows the later one (${source})`)
+    for (const day of [...Object.keys(off), ...daysOf(worked), ...daysOf(removed)])
+      doubts.set(day, `Two holiday tables differ, or the source does not decide the day (${source})`)
   }
   for (const { days, reason } of differences.filter((each) => each.country === country))
     for (const day of daysOf(days)) doubts.set(day, reason)
@@ -123,6 +143,12 @@ function read({ compared, redecided, corrections, differences }: Table, country:
     doubts,
     redecided: redecided[country] ?? Infinity,
     compared: compared.countries.split(' ').includes(country) ? compared : undefined,
+    published: published.countries.split(' ').includes(country) ? published : undefined,
+    decreed: new Set(
+      own
+        .filter(({ checked }) => checked)
+        .flatMap(({ off, worked, removed }) => [...Object.keys(off), ...daysOf(worked), ...daysOf(removed)]),
+    ),
   }
 }
 
@@ -155,12 +181,21 @@ export function correct({ off, worked, removed }: Corrections, day: Day, holiday
   return worked.has(day) ? holidays.map((holiday) => ({ ...holiday, day_off: false })) : holidays
 }
 
-/** Why it is not certain whether people work on a day; undefined when two independent tables or a decree say so. */
-export function doubtOf({ doubts, redecided, compared }: Corrections, day: Day): string | undefined {
+/**
+ * Why it is not certain whether people work on a day; undefined when an official calendar or a decree says so. Two tables
+ * that agree are no source: they may share an error.
+ */
+export function doubtOf(
+  { doubts, redecided, compared, published, decreed }: Corrections,
+  day: Day,
+): string | undefined {
   if (compared === undefined) return 'The holidays of this country were not compared with a second table'
   const year = yearOf(day)
   if (year < compared.first || year > compared.last)
     return `Holidays were compared with a second table for ${compared.first} to ${compared.last} only`
   if (year >= redecided) return `The days off of ${year} are decreed every year and not all known here`
-  return doubts.get(day)
+  const doubt = doubts.get(day)
+  if (doubt !== undefined || decreed.has(day)) return doubt
+  if (published !== undefined && year >= published.first && year <= published.last) return undefined
+  return `No official calendar of ${year} was compared, only a second table, which agrees`
 }

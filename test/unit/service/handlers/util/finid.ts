@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
+import { checkCardBin } from '../../../../../src/service/handlers/util/finid/card.ts'
+import { checkRouting } from '../../../../../src/service/handlers/util/finid/routing.ts'
 import { InvalidParameter, isJsonObject } from '../../../../../src/engine/handler.ts'
 import type { JsonObject } from '../../../../../src/engine/handler.ts'
 import type { Parameters } from '../../../../../src/service/handlers/catalog.ts'
@@ -285,4 +287,9 @@ t.test('publishes an example that equals the handler’s answer', async (t) => {
     routing: '021000021',
   }
   t.same(await bodyOf(given), JSON.parse(readFileSync(example, 'utf8')))
+})
+
+t.test('knows that nine zeros are no routing number, and Hipercard', async (t) => {
+  t.match(checkRouting('000000000'), { valid: false, type: 'aba' })
+  t.match(checkCardBin('606282'), { valid: true, brand: 'hipercard' })
 })

@@ -996,3 +996,17 @@ t.test('publishes an example that equals the handler’s answer', async (t) => {
   const data = '{"games":[{"name":"Portal","price":9.99},{"name":"Portal 2","price":19.99}]}'
   t.same((await answerOf('query', data, '$.games[*].name')).body, JSON.parse(readFileSync(example, 'utf8')))
 })
+
+t.test('reads the fields of a spreadsheet in Europe, and of a table with tabs', async (t) => {
+  t.same(await resultOf('from_csv', 'name;price\r\nTea;"3,50"\r\n'), [{ name: 'Tea', price: '3,50' }])
+  t.same(await resultOf('from_csv', 'a\tb\n1\t2\n'), [{ a: '1', b: '2' }])
+  t.same(await resultOf('from_csv', '"a;b",c\n1,2\n'), [{ 'a;b': '1', c: '2' }])
+})
+
+t.test('says when NaN becomes null, and when minify rounds a number', async (t) => {
+  t.match(await resultOf('repair', '{"a": NaN, "b": [-Infinity], "c": "NaN"}'), {
+    value: { a: null, b: [null], c: 'NaN' },
+  })
+  t.match(await warningsOf('repair', '{"a": NaN}'), [/^not_a_number/])
+  t.match(await warningsOf('minify', '{"id": 12345678901234567890}'), [/^rounded_numbers/])
+})

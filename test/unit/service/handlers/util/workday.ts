@@ -16,7 +16,10 @@ interface Question {
 }
 
 async function ask(country: string, { date = '', days = 14, context = {} }: Question = {}) {
-  return checkedAnswer('util/workday', await workday.run({ country, date, days }, fixedContext(context)))
+  return checkedAnswer(
+    'util/workday',
+    await workday.run({ country, region: '', date, days }, fixedContext(context)),
+  )
 }
 
 async function bodyFor(country: string, date: string, days = 1): Promise<JsonObject> {

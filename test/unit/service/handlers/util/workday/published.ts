@@ -17,7 +17,10 @@ interface Day {
 }
 
 async function daysOf(country: string, date: string, days: number): Promise<readonly Day[]> {
-  const { body } = checkedAnswer('util/workday', await workday.run({ country, date, days }, fixedContext()))
+  const { body } = checkedAnswer(
+    'util/workday',
+    await workday.run({ country, region: '', date, days }, fixedContext()),
+  )
   const calendar: Json | undefined = body['calendar']
   if (!Array.isArray(calendar)) throw new Error('expected a calendar')
   return calendar.filter(isJsonObject).map((day) => ({
@@ -60,7 +63,7 @@ t.test('names a holiday that the authority lists on a weekend', async (t) => {
         .filter(isSaturdayOrSunday)) {
         const { body } = checkedAnswer(
           'util/workday',
-          await workday.run({ country, date, days: 1 }, fixedContext()),
+          await workday.run({ country, region: '', date, days: 1 }, fixedContext()),
         )
         t.equal(body['reason'], 'holiday', `${country} ${date}`)
       }
@@ -82,7 +85,7 @@ t.test('follows the State Council of China in moved weekends and lengths of holi
   )
   const { body } = checkedAnswer(
     'util/workday',
-    await workday.run({ country: 'CN', date: '2026-02-14', days: 1 }, fixedContext()),
+    await workday.run({ country: 'CN', region: '', date: '2026-02-14', days: 1 }, fixedContext()),
   )
   t.match(body, { is_workday: true, is_weekend: true, reason: null, next_workday: '2026-02-24' })
 })
@@ -98,8 +101,8 @@ t.test('begins the Lunar New Year of Korea on the day before', async (t) => {
 t.test('says that a calendar is known in part', async (t) => {
   const codesOf = async (country: string, date: string) =>
     (
-      checkedAnswer('util/workday', await workday.run({ country, date, days: 1 }, fixedContext())).warnings ??
-      []
+      checkedAnswer('util/workday', await workday.run({ country, region: '', date, days: 1 }, fixedContext()))
+        .warnings ?? []
     ).map(({ code }) => code)
   t.strictSame(await codesOf('CN', '2026-05-01'), [])
   t.strictSame(await codesOf('CN', '2027-05-01'), ['holidays_unverified'])
