@@ -51,7 +51,16 @@ export const ROLES: ReadonlySet<string> = new Set(
     'admin administrator billing accounts accounting contact help helpdesk hello office team jobs careers hr ' +
     'recruiting press media noreply no-reply donotreply do-not-reply mailer-daemon root sysadmin service feedback ' +
     'enquiries inquiries orders order shop privacy legal compliance dpo dmarc newsletter subscribe unsubscribe ' +
-    'spam staff all everyone reception finance invoices'
+    'spam staff all everyone reception finance invoices ' +
+    // German, French, Spanish, Portuguese, Italian, Dutch, Polish
+    'kontakt vertrieb buchhaltung rechnung rechnungen bewerbung bewerbungen personal verwaltung empfang datenschutz presse ' +
+    'bestellung kundendienst kundenservice buero sekretariat ' +
+    'contacto ventas facturacion administracion soporte empleo recepcion pedidos prensa atencion secretaria ' +
+    'commercial comptabilite facturation recrutement secretariat accueil commandes direction presse service-client ' +
+    'contato vendas financeiro atendimento comercial suporte faturamento rh compras ' +
+    'contatti vendite amministrazione fatture assistenza segreteria ordini commerciale ufficio ' +
+    'verkoop administratie facturen klantenservice receptie vacatures bestellingen ' +
+    'biuro sprzedaz ksiegowosc faktury praca rekrutacja sekretariat zamowienia obsluga'
   ).split(' '),
 )
 

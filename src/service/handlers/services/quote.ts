@@ -5,7 +5,7 @@ import { daysOfOccasion, occasions, type Occasion } from '../util/occasion/table
 import { openCalendar, type Calendar } from '../util/workday/calendar.ts'
 import { addDays, dayIn, yearOf, type Day } from '../util/workday/day.ts'
 import { HOLIDAYS } from '../util/workday/source.ts'
-import { matchCategories, quantityIn } from './quote/category.ts'
+import { isUnpriced, matchCategories, occurrencesIn, quantityIn } from './quote/category.ts'
 import { optionsFor } from './quote/options.ts'
 import { currencyOf, factorOf, servicePrices, type Category } from './quote/table.ts'
 
@@ -20,6 +20,7 @@ const UNCERTAIN = {
   message: 'The need could not be assigned to one category with confidence: see category.alternatives',
 }
 
+const UNBOUNDED = 'need says how often, so it must say for how long, such as "for a month"'
 const UNKNOWN_NEED = 'No price is known for this need: name a service or gift of one of the categories'
 
 function categoryIds(): string[] {
@@ -35,12 +36,16 @@ export const quote: HandlerWithPreview<'services/quote'> = {
     if (calendar === undefined) throw new InvalidParameter('country', `country '${country}' is not supported`)
     const today = dayIn(calendar.timezone, now())
     const [best, ...others] = matchCategories(need, occasion)
-    if (best === undefined || best.confidence < LEAST_CONFIDENCE)
+    const occurrences = occurrencesIn(need)
+    if (best === undefined || best.confidence < LEAST_CONFIDENCE || isUnpriced(need))
       throw new Failure('not_found', UNKNOWN_NEED, { extra: { categories: categoryIds() } })
     const { category, confidence } = best
     const factor = factorOf(country)
-    const quantity = quantityIn(need, category)
-    const units = quantity === undefined ? 1 : quantity / (category.counted?.size ?? 1)
+    if (occurrences === 'unbounded') throw new InvalidParameter('need', UNBOUNDED)
+    const counted = quantityIn(need, category)
+    // "3 lessons a week for a month" counts lessons once.
+    const quantity = occurrences ?? counted
+    const units = occurrences ?? (counted === undefined ? 1 : counted / (category.counted?.size ?? 1))
     const [low, typical, high] = [category.low, category.typical, category.high].map((price) =>
       Math.round(price * factor * units * 100),
     )

@@ -76,7 +76,7 @@ async function answer(
     source: [source],
     fetchedAt: at,
     ...(warnings.length === 0 ? {} : { freshFor: PASSED_OVER_FOR }),
-    warnings: [...warnings, ...unsure(best), ...retracted(work), ...shortened(work)],
+    warnings: [...warnings, ...unsure(best), ...retracted(work), ...shortened(work), ...cased(work)],
     body: {
       query,
       doi: work.doi,
@@ -153,6 +153,16 @@ function shortened({ authors, authorCount }: Work): Warning[] {
   if (authors.length === authorCount) return []
   const message = `of ${authorCount} authors the first ${authors.length - 1} and the last are listed`
   return [{ code: 'authors_shortened', message }]
+}
+
+/** Which words keep their capital in a sentence cannot be told from a title that has capitals everywhere. */
+function cased({ title }: Work): Warning[] {
+  const words = (title ?? '').match(/\p{L}{4,}/gu) ?? []
+  const isHeadline = words.length >= 4 && words.every((word) => /^\p{Lu}/u.test(word))
+  if (!isHeadline) return []
+  const message =
+    'the agency has the title in headline capitals; APA and Vancouver want sentence case: lower all but proper names'
+  return [{ code: 'title_case', message }]
 }
 
 /** What the work is, and one of the styles. */

@@ -16,6 +16,12 @@ const SAMPLED = [
   'feasible',
 ]
 const LONGEST_AHEAD = 366
+/** No carrier publishes such dates for every country and service. */
+const RULE_OF_THUMB = {
+  code: 'not_from_a_carrier',
+  message:
+    'Transit times are one rule of thumb for every country; only weekends and holidays are those of the country. Ask the carrier for its last day to order.',
+}
 
 /** The last days to order so that something arrives in time, by rules of thumb and the calendar of the country. */
 export const deliveryOrderby: HandlerWithPreview<'util/delivery-orderby'> = {
@@ -33,11 +39,14 @@ export const deliveryOrderby: HandlerWithPreview<'util/delivery-orderby'> = {
     const { transit, unit, buffer } = plan.service
     return {
       source: [{ name: 'Delivery rules', version: deliveryRules().version }, HOLIDAYS],
-      warnings: workdayWarnings(
-        calendar,
-        daysFrom(plan.safe.date, daysBetween(plan.safe.date, arriveBy) + 1),
-        today,
-      ),
+      warnings: [
+        RULE_OF_THUMB,
+        ...workdayWarnings(
+          calendar,
+          daysFrom(plan.safe.date, daysBetween(plan.safe.date, arriveBy) + 1),
+          today,
+        ),
+      ],
       body: {
         arrive_by: arriveBy,
         country: calendar.country,

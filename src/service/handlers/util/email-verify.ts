@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module'
 import { isJsonObject, type JsonObject, type Source, type Warning } from 'ratecard/handler'
 import { FREE_PROVIDERS, MAIL_HOSTS, ROLES } from '../../data/mail-domains.ts'
 import type { MailServers, MailSetup } from '../../sources/mail-servers.ts'
@@ -13,6 +14,11 @@ export interface EmailVerifySources {
   readonly dns: Source
 }
 
+const REPORTED: Source = {
+  name: 'ivolo/disposable-email-domains',
+  url: 'https://github.com/ivolo/disposable-email-domains',
+  licence: 'MIT',
+}
 const LIST: Source = {
   name: 'disposable-email-domains',
   url: 'https://github.com/disposable-email-domains/disposable-email-domains',
@@ -53,10 +59,10 @@ export function emailVerify({
       const { setup, at } = await mailServers.find(address.domain, context)
       const hosts = [address.domain, ...setup.servers.map(({ exchange }) => exchange)]
       return {
-        source: [dns, LIST],
+        source: [dns, LIST, REPORTED],
         warnings: warningsOf(setup),
         fetchedAt: at,
-        body: { email, ...bodyOf(address, setup, await isAnyDisposable(hosts)) },
+        body: { email, ...bodyOf(address, setup, await disposabilityOf(hosts)) },
       }
     },
     preview: ({ status, syntax, has_mx: hasServers, disposable }) => ({
@@ -73,14 +79,16 @@ const NOTHING_KNOWN = {
   domain: null,
   has_mx: false,
   disposable: false,
+  disposable_reported: false,
   role_account: false,
   free_provider: false,
   tagged: false,
   suggestion: null,
   smtp_checked: false,
+  mailbox: 'unknown',
 } as const
 
-function bodyOf(address: Address, setup: MailSetup, disposable: boolean): JsonObject {
+function bodyOf(address: Address, setup: MailSetup, { disposable, reported }: Disposability): JsonObject {
   const { quoted, international, domain } = address
   const { exists, servers, implicit, refuses, reachable, spf, dmarc } = setup
   const suggestion = suggestionFor(address)
@@ -93,6 +101,7 @@ function bodyOf(address: Address, setup: MailSetup, disposable: boolean): JsonOb
       no_mail_server: exists && !refuses && !takesMail,
       mail_servers_not_public: takesMail && reachable === false,
       disposable,
+      disposable_reported: reported && !disposable,
       possible_typo: suggestion !== null,
       implicit_mx: implicit,
       role_account: text.role_account,
@@ -115,9 +124,11 @@ function bodyOf(address: Address, setup: MailSetup, disposable: boolean): JsonOb
     },
     has_mx: servers.length > 0,
     disposable,
+    disposable_reported: reported,
     free_provider: FREE_PROVIDERS.has(domain),
     suggestion,
     smtp_checked: false,
+    mailbox: 'unknown',
   }
 }
 
@@ -145,22 +156,45 @@ function providerOf(servers: MailSetup['servers']): string | null {
   return MAIL_HOSTS.find(([ending]) => exchange === ending || exchange.endsWith(`.${ending}`))?.[1] ?? null
 }
 
-/** Disposable domains give out subdomains, and their servers serve other names. */
-async function isAnyDisposable(hosts: readonly string[]): Promise<boolean> {
-  const list = await throwAway()
-  return hosts.some((host) => {
-    const labels = host.toLowerCase().split('.')
-    return labels.some((_, place) => place < labels.length - 1 && list.has(labels.slice(place).join('.')))
-  })
+interface Disposability {
+  /** On the list that its keepers check. */
+  readonly disposable: boolean
+  /** On a list fifty times as long, to which anybody may report: some of it is wrong. */
+  readonly reported: boolean
 }
 
-let known: Promise<ReadonlySet<string>> | undefined
+/** Disposable domains give out subdomains, and their servers serve other names. */
+async function disposabilityOf(hosts: readonly string[]): Promise<Disposability> {
+  const names = hosts.flatMap((host) => {
+    const labels = host.toLowerCase().split('.')
+    return labels.slice(0, -1).map((_, place) => labels.slice(place).join('.'))
+  })
+  const { kept, reported } = await throwAway()
+  return {
+    disposable: names.some((name) => kept.has(name)),
+    reported: names.some((name) => reported.has(name) && !FREE_PROVIDERS.has(name)),
+  }
+}
 
-function throwAway(): Promise<ReadonlySet<string>> {
-  known ??= import('disposable-email-domains-js').then(({ disposableEmailBlocklistSet }) =>
-    disposableEmailBlocklistSet(),
-  )
+interface Lists {
+  readonly kept: ReadonlySet<string>
+  readonly reported: ReadonlySet<string>
+}
+
+let known: Promise<Lists> | undefined
+
+/** Loaded by the first question, not at boot. */
+function throwAway(): Promise<Lists> {
+  known ??= import('disposable-email-domains-js').then(({ disposableEmailBlocklistSet }) => ({
+    kept: disposableEmailBlocklistSet(),
+    reported: new Set(readReported()),
+  }))
   return known
+}
+
+function readReported(): readonly string[] {
+  const list: readonly string[] = createRequire(import.meta.url)('disposable-email-domains')
+  return list
 }
 
 function warningsOf({ unknown }: MailSetup): readonly Warning[] {

@@ -43,7 +43,7 @@ export function readMessage(message: Message): Work {
   const { type, title, subtitle, author, editor, publisher, issued, page, institution, language } = message
   const kind = KINDS[type ?? ''] ?? 'document'
   const whole = titleOf(first(title), first(subtitle))
-  const authors = (author ?? []).flatMap(contributor)
+  const authors = spelled((author ?? []).flatMap(contributor))
   const number = text(message['article-number'])
   const retraction = retractionOf(message['updated-by'] ?? [], whole)
   const hosts = institution?.flatMap(({ name }) => text(name) ?? []) ?? []
@@ -54,8 +54,8 @@ export function readMessage(message: Message): Work {
     title: whole,
     authors: fewest(authors),
     authorCount: authors.length,
-    editors: fewest((editor ?? []).flatMap(contributor)),
-    container: first(message['container-title']),
+    editors: fewest(spelled((editor ?? []).flatMap(contributor))),
+    container: containerOf(kind, message['container-title']),
     containerShort: first(message['short-container-title']),
     // A preprint is known by its server, not by who runs that.
     publisher: (kind === 'article' ? hosts[0] : undefined) ?? text(publisher),
@@ -96,6 +96,25 @@ export function text(value: string | null | undefined): string | null {
 
 function first(texts: readonly string[] | null | undefined): string | null {
   return text(texts?.find((each) => each.trim() !== ''))
+}
+
+/** A chapter is in a book: where Crossref names the series, too, it names that first. */
+function containerOf(kind: Kind, titles: readonly string[] | null | undefined): string | null {
+  const isPart = kind === 'chapter' || kind === 'paper-conference'
+  return first(isPart ? titles?.toReversed() : titles)
+}
+
+/** Names in capitals as they are written elsewhere; only where all are, for then the capitals are the printer's. */
+function spelled(people: readonly Contributor[]): Contributor[] {
+  const families = people.flatMap(({ family }) => family ?? [])
+  const areCapitals = families.every((family) => family === family.toUpperCase())
+  const isShouted = areCapitals && families.some((family) => /\p{Lu}{3}/u.test(family))
+  if (!isShouted) return [...people]
+  return people.map((person) => ({ ...person, family: person.family && lowered(person.family) }))
+}
+
+function lowered(name: string): string {
+  return name.replace(/\p{Lu}[\p{Lu}\p{M}]+/gu, (word) => word.charAt(0) + word.slice(1).toLowerCase())
 }
 
 function listed(texts: readonly string[] | null | undefined): readonly string[] {

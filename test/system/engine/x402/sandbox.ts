@@ -21,7 +21,7 @@ const CALLS: readonly { readonly path: string; readonly atomic: bigint; readonly
   {
     path: '/paid/util/email-verify?email=jane.doe%40example.com',
     atomic: 3_000n,
-    says: { status: 'deliverable', domain: { mx: [{ exchange: 'mail.example.com' }] } },
+    says: { status: 'domain_accepts_mail', domain: { mx: [{ exchange: 'mail.example.com' }] } },
   },
   {
     path: '/paid/util/citation?q=lecun+deep+learning+2015',

@@ -2,6 +2,7 @@ import { InvalidParameter } from 'ratecard/handler'
 import { isDense, languageOf, stopWordsOf, wordsOf } from '../../util/repurpose/language.ts'
 import { rankSentences } from '../../util/repurpose/rank.ts'
 import { sentencesOf, type Sentence } from '../../util/repurpose/sentences.ts'
+import { REFERS_BACK } from '../../util/repurpose/windows.ts'
 
 export interface ExcerptTask {
   readonly text: string
@@ -33,6 +34,12 @@ export interface Selected {
 /** Ranking takes time by the square of this. */
 const MOST_SENTENCES = 800
 const OPENING = 0.2
+/** A recommendation or a conclusion is what a reader of a summary looks for. */
+const CONCLUSION = 0.6
+const CONCLUDES =
+  /\b(?:we recommend|i recommend|recommends?|recommended|recommendation|in conclusion|to conclude|we conclude|concludes?|therefore|in summary|as a result|should (?:therefore|be)|empfehlen|empfiehlt|fazit|daher|nous recommandons|en conclusion|donc|recomendamos|en conclusión|por lo tanto|raccomandiamo|in conclusione|quindi)\b|рекоменду|следовательно|建议|結論|结论|推奨|おすすめ/iu
+/** Refers to a sentence that may be left out. */
+const LOOSE = 0.3
 /** Shorter ones are headings and cries; they say little by themselves. */
 const FEWEST_WORDS = 4
 
@@ -50,7 +57,9 @@ export function selectSentences({ text, focus, most }: ExcerptTask): Excerpt {
     score:
       (ranks[place] ?? 0) +
       closeness(shareOf(terms, sentence, language)) +
-      (place === 0 ? OPENING : 0) -
+      (place === 0 ? OPENING : 0) +
+      (CONCLUDES.test(sentence.text) ? CONCLUSION : 0) -
+      (place > 0 && REFERS_BACK.test(sentence.text) ? LOOSE : 0) -
       (sentence.words.length < FEWEST_WORDS ? 1 : 0),
   }))
   return {

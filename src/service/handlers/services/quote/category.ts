@@ -53,6 +53,45 @@ const COUNTED = new RegExp(`\\b${NUMBER}\\s+(?:\\p{L}{1,30}\\s+)?(\\p{L}{1,30})`
 const FOR_PEOPLE = new RegExp(`\\bfor\\s+${NUMBER}(?![\\d.,]|\\s+(?:hour|day|night|week))`, 'iu')
 const LARGEST = 1_000_000
 
+const OFTEN = new RegExp(
+  `\\b(?:${NUMBER}\\s*(?:times|x|days|nights|\\p{L}{1,20})?\\s+(?:a|per|each|every)|(once|twice)\\s+(?:a|per|each|every)|(every|each))\\s+(day|week|month)\\b|\\b(daily|weekly|monthly)\\b`,
+  'iu',
+)
+const SPAN = new RegExp(`\\bfor\\s+(?:(a|an|one)|${NUMBER})\\s+(day|week|month|year)s?\\b`, 'iu')
+const DAYS: Readonly<Record<string, number>> = { day: 1, week: 7, month: 365 / 12, year: 365 }
+
+/**
+ * How often in all: 22 for "5 days a week for a month". Undefined when nothing is said to be repeated, and
+ * `unbounded` when it is, and nothing says for how long.
+ */
+export function occurrencesIn(need: string): number | 'unbounded' | undefined {
+  const found = OFTEN.exec(need)
+  if (found === null) return undefined
+  const [, number, times, , period, adverb] = found
+  const span = SPAN.exec(need)
+  if (span === null) return 'unbounded'
+  const often = number === undefined ? (times?.toLowerCase() === 'twice' ? 2 : 1) : (read(number) ?? 1)
+  const every = DAYS[(period ?? ADVERBS[adverb?.toLowerCase() ?? ''] ?? 'day').toLowerCase()] ?? 1
+  const long = (DAYS[span[3]?.toLowerCase() ?? ''] ?? 1) * (span[2] === undefined ? 1 : (read(span[2]) ?? 1))
+  return Math.max(1, Math.round((often * long) / every))
+}
+
+const ADVERBS: Readonly<Record<string, string>> = { daily: 'day', weekly: 'week', monthly: 'month' }
+
+/** Whether no price here covers what is asked for: another service, or a quantity in a measure that no price counts. */
+export function isUnpriced(need: string): boolean {
+  const { unpriced, measures, categories } = servicePrices()
+  const words = wordsOf(need)
+  const place = words.findIndex((word) => unpriced.split(' ').some((each) => speaksFor(word, each)))
+  const priced = words.findIndex((word) =>
+    categories.some((category) => category.words.split(' ').some((each) => speaksFor(word, each))),
+  )
+  if (place >= 0 && (priced < 0 || place < priced)) return true
+  return [...need.matchAll(COUNTED)].some(([match]) =>
+    wordsOf(match).some((word) => measures.split(' ').includes(word)),
+  )
+}
+
 /** The quantity that a need asks for, in the unit of its category; undefined when it states none. */
 export function quantityIn(need: string, { counted }: Category): number | undefined {
   if (counted === undefined || counted === null) return undefined

@@ -22,6 +22,10 @@ interface Row {
 interface Table {
   readonly version: string
   readonly source: string
+  /** Words of services that have no price here, separated by spaces. */
+  readonly unpriced: string
+  /** Units of a quantity that no price covers, separated by spaces. */
+  readonly measures: string
   readonly default_factor: number
   readonly factors: Readonly<Record<string, number>>
   /** Countries by currency, separated by spaces. */
@@ -41,11 +45,22 @@ export const servicePrices = openTable(
   'services.yaml',
   {
     type: 'object',
-    required: ['version', 'source', 'default_factor', 'factors', 'currencies', 'categories'],
+    required: [
+      'version',
+      'source',
+      'unpriced',
+      'measures',
+      'default_factor',
+      'factors',
+      'currencies',
+      'categories',
+    ],
     additionalProperties: false,
     properties: {
       version: DATE,
       source: TEXT,
+      unpriced: TEXT,
+      measures: TEXT,
       default_factor: DOLLARS,
       factors: { type: 'object', required: [], additionalProperties: DOLLARS },
       currencies: { type: 'object', required: [], additionalProperties: TEXT },

@@ -51,7 +51,8 @@ function titleWith(work: Work): string {
   const aside = listed(editionOf(work), version && `Version ${version.replace(/^v(?:ersion)?\.? ?/i, '')}`)
   const kind = describing(work)
   return (
-    titleOf(work) +
+    // The first word after a colon has a capital.
+    titleOf(work).replace(/(?<=\p{L}{2}: )\p{Ll}/gu, (letter) => letter.toUpperCase()) +
     (aside === '' || placeOf(work) !== 'whole' ? '' : ` (${aside})`) +
     (kind === null ? '' : ` [${kind}]`)
   )

@@ -10,6 +10,7 @@ const REASONS = {
   no_mail_server: [100, 'undeliverable'],
   mail_servers_not_public: [100, 'undeliverable'],
   disposable: [60, 'risky'],
+  disposable_reported: [40, 'risky'],
   address_literal: [60, 'risky'],
   possible_typo: [40, 'risky'],
   implicit_mx: [25, 'risky'],
@@ -17,10 +18,11 @@ const REASONS = {
   quoted_local_part: [10, 'risky'],
   needs_smtputf8: [10, 'risky'],
   mail_servers_unknown: [10, 'risky'],
-  no_dmarc: [3, 'deliverable'],
+  no_dmarc: [3, 'domain_accepts_mail'],
 } as const satisfies Record<string, readonly [number, Status]>
 
-export type Status = 'deliverable' | 'risky' | 'undeliverable'
+/** Of the best nothing is known beyond the domain: no server was asked for the mailbox. */
+export type Status = 'domain_accepts_mail' | 'risky' | 'undeliverable'
 export type Reason = keyof typeof REASONS
 
 export interface Verdict {
@@ -37,7 +39,7 @@ export function judge(found: Readonly<Partial<Record<Reason, boolean>>>): Verdic
   const of = (status: Status): boolean => reasons.some((reason) => REASONS[reason][1] === status)
   const cost = reasons.reduce((sum, reason) => sum + REASONS[reason][0], 0)
   return {
-    status: of('undeliverable') ? 'undeliverable' : of('risky') ? 'risky' : 'deliverable',
+    status: of('undeliverable') ? 'undeliverable' : of('risky') ? 'risky' : 'domain_accepts_mail',
     score: Math.max(0, 100 - cost),
     reasons,
   }

@@ -5,7 +5,7 @@ import { languageOf, plainWordsOf } from './language.ts'
 import { AS_WRITTEN, postsOf, shorten } from './posts.ts'
 import { rankSentences } from './rank.ts'
 import { sentencesOf, type Sentence } from './sentences.ts'
-import { chooseWindows, type Window } from './windows.ts'
+import { chooseWindows, REFERS_BACK, type Window } from './windows.ts'
 
 /** Raised when the same request gets another answer than before. */
 const VERSION = '1.2.0'
@@ -90,8 +90,11 @@ function segmentOf(
   index: number,
 ): { readonly hook: string; readonly shown: JsonObject } {
   const [start, end] = [part[0]?.start ?? 0, part.at(-1)?.end ?? 0]
-  const short = part.filter(({ words }) => words.length <= HOOK_WORDS)
-  const shortRanks = ranks.filter((_, place) => (part[place]?.words.length ?? 0) <= HOOK_WORDS)
+  // A hook stands alone: it must not refer to a sentence before it.
+  const isHook = ({ text: said, words }: Sentence): boolean =>
+    words.length <= HOOK_WORDS && !REFERS_BACK.test(said)
+  const short = part.filter(isHook)
+  const shortRanks = ranks.filter((_, place) => part.slice(place, place + 1).some(isHook))
   const hook = bestOf(short, shortRanks, 1)[0] ?? firstWords(text, part[0])
   const title = shorten(hook.replace(/[.。]$/, ''), TITLE_LENGTH, AS_WRITTEN)
   return {

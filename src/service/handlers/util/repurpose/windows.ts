@@ -12,11 +12,15 @@ export interface Window {
 const SHORTEST = 0.8
 const LONGEST = 1.15
 const HOOK_BONUS = 0.15
-const PRONOUN_PENALTY = 0.15
+const PRONOUN_PENALTY = 0.3
 
 /** Begins with a word that refers to an earlier sentence. */
 const LOOSE_OPENING =
   /^(?:it|this|that|these|those|they|he|she|but|and|so|also|er|sie|es|dies|diese|dieser|il|elle|ils|elles|cela|ello|eso|esto|esso|questo|isso|isto)\b/i
+
+/** Begins with a word for something that an earlier sentence names: alone it says nothing. */
+export const REFERS_BACK =
+  /^(?:(?:but|and|so|also) )?(?:it|this|that|these|those|they|he|she|such|er|sie|es|dies|diese|dieser|il|elle|ils|elles|cela|ello|eso|esto|esso|questo|isso|isto)\b/i
 
 /** Makes one listen: a question, a figure, an address, a contrast. */
 const HOOK =

@@ -16,6 +16,10 @@ export interface Model {
   readonly provider: string
   readonly contextWindow: number | null
   readonly prices: ModelPrice
+  /** What the data set says about the prices; null where it says nothing. */
+  readonly notes: string | null
+  /** Whether another price is in force at another hour of the day (UTC). */
+  readonly byHour: boolean
 }
 
 /** USD per million tokens, in the tier that a prompt of some length falls into. */
@@ -45,6 +49,10 @@ export async function findModel(name: string, at: Date): Promise<Model | undefin
     provider: found.provider.id,
     contextWindow: found.model.context_window ?? null,
     prices: found.model_price,
+    notes: found.model.price_comments ?? null,
+    byHour:
+      Array.isArray(found.model.prices) &&
+      found.model.prices.some(({ constraint }) => constraint?.type === 'time_of_date'),
   }
 }
 

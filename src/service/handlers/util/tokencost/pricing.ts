@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { InvalidParameter, type EnvelopedAnswer, type Source } from 'ratecard/handler'
+import { InvalidParameter, type EnvelopedAnswer, type Source, type Warning } from 'ratecard/handler'
 import type { Parameters } from '../../catalog.ts'
 import { costOf, costText, type Cost } from './cost.ts'
 import { counterOf, type Count, type Input } from './count.ts'
@@ -52,6 +52,7 @@ export async function price({ parameters, at }: PricingTask): Promise<EnvelopedA
   rows.sort((a, b) => Number(a.total > b.total) - Number(a.total < b.total))
   return {
     source: input.basis === 'text' ? [PRICES, TOKENIZER] : [PRICES],
+    warnings: models.some(({ byHour }) => byHour) ? [tariff(models, new Date(at))] : [],
     body: {
       input: {
         basis: input.basis,
@@ -65,6 +66,12 @@ export async function price({ parameters, at }: PricingTask): Promise<EnvelopedA
       prices: { dataset: `genai-prices ${PRICES_VERSION}`, published_at: PRICES_PUBLISHED },
     },
   }
+}
+
+function tariff(models: readonly Model[], at: Date): Warning {
+  const names = models.filter(({ byHour }) => byHour).map(({ name }) => name)
+  const message = `The price depends on the hour (UTC), and is that of ${at.toISOString().slice(11, 16)}: ${names.join(', ')}`
+  return { code: 'hourly_tariff', message, source: PRICES.name }
 }
 
 /** Exactly one of the three is used: tokens before text before chars. */
@@ -114,6 +121,8 @@ function rowOf(model: Model, count: Count, outputTokens: number) {
       output_cost_usd: Number(costText(output)),
       total_cost_usd: Number(costText(total)),
       total_cost_usd_text: costText(total),
+      price_notes: model.notes,
+      hourly_tariff: model.byHour,
       context_window: model.contextWindow,
       fits_context: fits(model.contextWindow, count, outputTokens),
     },

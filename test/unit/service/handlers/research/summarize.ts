@@ -136,3 +136,13 @@ t.test('works with a provider without schemas', async (t) => {
   t.equal((await sum(EXAMPLE, '', model))['summary'], 'Prices fell.')
   t.equal(asked.length, 2)
 })
+
+t.test('keeps the recommendation, and prefers sentences that stand alone', async (t) => {
+  const text =
+    'The bridge was built in 1931. It carries trams and cars. The inspection of the bridge found rust on the northern pier of the bridge. ' +
+    'Traffic on the bridge has doubled since the inspection. We recommend closing the northern lane before winter. The bridge has a toilet.'
+  const { sentences } = selectSentences({ text, focus: '', most: 3 })
+  const said = sentences.map((sentence) => sentence.text)
+  t.ok(said.includes('We recommend closing the northern lane before winter.'))
+  t.notOk(said.includes('It carries trams and cars.'))
+})

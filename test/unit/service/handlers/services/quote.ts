@@ -224,3 +224,13 @@ t.test('shows category, estimate and fit in the free sample', async (t) => {
     'fit',
   ])
 })
+
+t.test('refuses other services and measures, and counts what is repeated', async (t) => {
+  for (const need of ['repaint a 20 square meter room', 'proofread a 90,000 word novel'])
+    await t.rejects(ask(need), { code: 'not_found' }, need)
+  t.match((await ask('dog walking 5 days a week for a month')).body, {
+    category: { id: 'pet_care' },
+    estimate: { quantity: 22, units: 22 },
+  })
+  await t.rejects(ask('dog walking 5 days a week'), { message: /for how long/ })
+})

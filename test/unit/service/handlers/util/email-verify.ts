@@ -25,7 +25,7 @@ async function verify(email: string): Promise<JsonObject> {
 t.test('answers a deliverable address with its servers and rules', async (t) => {
   t.strictSame(await verify('Jane.Doe@Example.COM'), {
     email: 'Jane.Doe@Example.COM',
-    status: 'deliverable',
+    status: 'domain_accepts_mail',
     score: 100,
     reasons: [],
     normalized: 'jane.doe@example.com',
@@ -45,12 +45,14 @@ t.test('answers a deliverable address with its servers and rules', async (t) => 
     },
     has_mx: true,
     disposable: false,
+    disposable_reported: false,
     free_provider: false,
     suggestion: null,
     smtp_checked: false,
+    mailbox: 'unknown',
   })
   t.match(await verify('j.a.ne+shop@gmail.com'), {
-    status: 'deliverable',
+    status: 'domain_accepts_mail',
     normalized: 'jane@gmail.com',
     tagged: true,
     free_provider: true,
@@ -156,7 +158,7 @@ t.test('accepts one dead mail server next to a working one, and reports gaps in 
     await handler.run({ email: 'jane@half.example.com' }, fixedContext()),
   )
   t.match(answer.body, {
-    status: 'deliverable',
+    status: 'domain_accepts_mail',
     domain: { mx: [{ exchange: 'gone.example.com' }, { exchange: 'mail.example.com' }] },
   })
   t.match(answer.warnings, [{ code: 'dns_unknown', message: /dmarc/ }])
@@ -183,7 +185,7 @@ t.test('answers a malformed address without asking a name server', async (t) => 
 
 t.test('shows the verdict only in the sample', async (t) => {
   t.strictSame(handler.preview(await verify('jane@example.com')), {
-    status: 'deliverable',
+    status: 'domain_accepts_mail',
     syntax: { valid: true },
     has_mx: true,
     disposable: false,
@@ -195,4 +197,19 @@ t.test('publishes an example that equals the handler’s answer', async (t) => {
   const example = publishedExample('util/email-verify')
   const body = await verify('jane.doe@example.com')
   t.strictSame(example, body)
+})
+
+t.test('claims nothing about the mailbox, and knows roles in eight languages', async (t) => {
+  t.match(await verify('a@gmail.com'), { status: 'domain_accepts_mail', mailbox: 'unknown' })
+  for (const role of [
+    'sales',
+    'vertrieb',
+    'facturation',
+    'ventas',
+    'vendas',
+    'fatture',
+    'verkoop',
+    'faktury',
+  ])
+    t.match(await verify(`${role}@example.com`), { role_account: true, status: 'risky' }, role)
 })

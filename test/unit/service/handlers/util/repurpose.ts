@@ -248,3 +248,9 @@ t.test('shows clips only in the free sample', async (t) => {
   t.equal(segments(preview).length, 1)
   t.notOk('posts' in preview || 'summary' in preview)
 })
+
+t.test('takes no hook that refers to a sentence before it', async (t) => {
+  const text =
+    'The museum opened a new wing in May. It was a success. The wing shows clocks of five centuries.'
+  for (const { hook } of segments((await ask(text, 1, 10)).body)) t.notMatch(hook, /^It /)
+})

@@ -182,3 +182,11 @@ t.test('publishes an example that equals the handler’s answer', async (t) => {
   })
   t.strictSame(body, publishedExample('util/tokencost'))
 })
+
+t.test('says that a price depends on the hour', async (t) => {
+  const { body, warnings } = await ask({ tokens: 1000, model: 'deepseek:deepseek-chat' })
+  const [row] = models(body)
+  t.equal(typeof row?.['hourly_tariff'], 'boolean')
+  if (row?.['hourly_tariff'] === true) t.match(warnings, [{ code: 'hourly_tariff', message: /UTC/ }])
+  t.ok('price_notes' in (row ?? {}))
+})
