@@ -108,7 +108,13 @@ t.test('deletes charges whose accounting period is over, but nothing that a refu
     await claim.refund({ kind: 'sent', hash: randomHash() })
   })
   const { code, out } = await runLine([
-    ...['payments', 'forget', PAYER, '--before', '365d', '--data-dir', fixture.dataDir],
+    'payments',
+    'forget',
+    PAYER,
+    '--before',
+    '365d',
+    '--data-dir',
+    fixture.dataDir,
   ])
   t.equal(code, 0, out)
   t.match(out, /deleted of 0x5aA.*: 3 answers, 2 records, and in 2 records everything but the money side/)
