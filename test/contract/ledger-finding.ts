@@ -188,20 +188,26 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
     t.strictSame(await ledger.listExpiring('offer', NOW + 25), [])
   })
 
-  t.test(`${name}: keeps amounts under a name up to a number of them, and says when the next fits`, async (t) => {
-    const ledger = await openNew(t)
-    const limit = { count: 2, sum: undefined }
-    const add = (id: string, until: number, now = NOW): Promise<number | undefined> =>
-      ledger.addWithinLimit('payer', { id, value: 5n, until }, limit, now)
-    t.equal(await add('one', NOW + 30), undefined)
-    t.equal(await add('two', NOW + 20), undefined)
-    t.equal(await add('three', NOW + 40), NOW + 20, 'the first that ends')
-    t.equal(await add('one', NOW + 90), undefined, 'one that is kept is not counted twice')
-    t.equal(await ledger.addWithinLimit('another', { id: 'one', value: 5n, until: NOW + 9 }, limit, NOW), undefined)
-    t.equal(await add('three', NOW + 40, NOW + 19), NOW + 20)
-    t.equal(await add('three', NOW + 40, NOW + 20), undefined)
-    t.equal(await add('four', NOW + 50, NOW + 20), NOW + 30, 'the end of the first has not been moved')
-  })
+  t.test(
+    `${name}: keeps amounts under a name up to a number of them, and says when the next fits`,
+    async (t) => {
+      const ledger = await openNew(t)
+      const limit = { count: 2, sum: undefined }
+      const add = (id: string, until: number, now = NOW): Promise<number | undefined> =>
+        ledger.addWithinLimit('payer', { id, value: 5n, until }, limit, now)
+      t.equal(await add('one', NOW + 30), undefined)
+      t.equal(await add('two', NOW + 20), undefined)
+      t.equal(await add('three', NOW + 40), NOW + 20, 'the first that ends')
+      t.equal(await add('one', NOW + 90), undefined, 'one that is kept is not counted twice')
+      t.equal(
+        await ledger.addWithinLimit('another', { id: 'one', value: 5n, until: NOW + 9 }, limit, NOW),
+        undefined,
+      )
+      t.equal(await add('three', NOW + 40, NOW + 19), NOW + 20)
+      t.equal(await add('three', NOW + 40, NOW + 20), undefined)
+      t.equal(await add('four', NOW + 50, NOW + 20), NOW + 30, 'the end of the first has not been moved')
+    },
+  )
 
   t.test(`${name}: keeps amounts under a name up to their sum, exactly`, async (t) => {
     const ledger = await openNew(t)
@@ -234,7 +240,11 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
     const ledger = await openNew(t, place)
     const said = await runTogether(2, [name, place, 'limit', 'payer'])
     const counts = said.map(Number)
-    t.equal(counts.reduce((sum, count) => sum + count, 0), 60, 'of 200 that both have tried')
+    t.equal(
+      counts.reduce((sum, count) => sum + count, 0),
+      60,
+      'of 200 that both have tried',
+    )
     t.equal((await ledger.listExpiring('payer', 1_999)).length, 60)
   })
 

@@ -61,7 +61,9 @@ function coinPricesOf(texts: readonly string[]): ReadonlyMap<string, bigint> {
       const [coin = '', number = ''] = text.split('=', 2)
       const price = parseDecimal(number, 6)
       if (!COINS.includes(coin) || price === undefined)
-        throw new UsageError(`--coin-price takes one of ${COINS.join(', ')} with its price in USD, such as ETH=3021.55; not "${text}"`)
+        throw new UsageError(
+          `--coin-price takes one of ${COINS.join(', ')} with its price in USD, such as ETH=3021.55; not "${text}"`,
+        )
       return [coin, price]
     }),
   )
@@ -168,10 +170,14 @@ class Statement {
       ...(now < this.#month.end ? [`${this.#month.name} is not over yet`] : []),
       ...(this.#doubts > 0 ? [`left out: ${counted(this.#doubts, 'payment')} whose charge is unknown`] : []),
       ...(this.#due > 0
-        ? [`${counted(this.#due, 'refund')} of these sales not sent yet: "ratecard payments refund --due" sends them`]
+        ? [
+            `${counted(this.#due, 'refund')} of these sales not sent yet: "ratecard payments refund --due" sends them`,
+          ]
         : []),
       ...(gas.length > 0
-        ? ['gas is what own settlements of sales have cost; that of refunds and of reverted transactions is not in the ledger']
+        ? [
+            'gas is what own settlements of sales have cost; that of refunds and of reverted transactions is not in the ledger',
+          ]
         : []),
       ...unpriced.map((coin) => `for gas in USD, add --coin-price ${coin}=PRICE`),
     ]

@@ -32,8 +32,7 @@ export interface ForgetResult {
 export const FORGOTTEN = '-'
 
 type Fate =
-  | { readonly kind: 'open' | 'kept' | 'deleted' }
-  | { readonly kind: 'reduced'; readonly next: PaymentRecord }
+  { readonly kind: 'open' | 'kept' | 'deleted' } | { readonly kind: 'reduced'; readonly next: PaymentRecord }
 
 /**
  * Deletes what a payer has bought: answers, operations, arguments and identifiers at once, and whole records where nothing

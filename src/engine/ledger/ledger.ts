@@ -54,7 +54,12 @@ export interface Ledger {
    * Resolves to undefined, or to the time at which enough of them have expired. An id that is kept already stays as it is.
    * It is a fact (`factOf`), so that `addExpiring` can end it. Amounts under one name are added one after the other, whichever processes add them.
    */
-  addWithinLimit(name: string, amount: LimitedAmount, limit: AmountLimit, now: number): Promise<number | undefined>
+  addWithinLimit(
+    name: string,
+    amount: LimitedAmount,
+    limit: AmountLimit,
+    now: number,
+  ): Promise<number | undefined>
   /** The unexpired facts under a name at `now`, in no order. */
   listExpiring(name: string, now: number): Promise<readonly string[]>
   /**

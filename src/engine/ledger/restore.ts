@@ -52,7 +52,8 @@ async function restore(ledger: Ledger, backup: PaymentRecord): Promise<keyof Res
     const merged = mergeRecords(standing, backup)
     if (merged === undefined) return 'kept'
     if (isLeased(standing, ledger.now())) return 'busy'
-    if (await ledger.replace(standing, unheld({ ...merged, version: standing.version + 1 }))) return 'advanced'
+    if (await ledger.replace(standing, unheld({ ...merged, version: standing.version + 1 })))
+      return 'advanced'
   }
 }
 

@@ -203,7 +203,10 @@ async function findEarlier(
 }
 
 type SignedRefund =
-  | { readonly kind: 'signed'; readonly transaction: SignedTransaction & Required<Omit<SentRefund, 'kind' | 'sentAt'>> }
+  | {
+      readonly kind: 'signed'
+      readonly transaction: SignedTransaction & Required<Omit<SentRefund, 'kind' | 'sentAt'>>
+    }
   | Refused
 
 async function signTransaction(context: RefundContext, terms: RefundTerms): Promise<SignedRefund> {

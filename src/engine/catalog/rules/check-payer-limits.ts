@@ -14,7 +14,11 @@ export function* checkPayerLimits({ declared, document }: CheckContext): Generat
   if (limits === undefined) return
   const per = parseDuration(limits.per) ?? LONGEST_PERIOD
   if (per < 1_000 || per > LONGEST_PERIOD)
-    yield error('limit_out_of_range', document.at([...AT, 'per']), 'a period is 1s to 366d long; 1d suits most')
+    yield error(
+      'limit_out_of_range',
+      document.at([...AT, 'per']),
+      'a period is 1s to 366d long; 1d suits most',
+    )
   if (!document.has([...AT, 'calls']) && !document.has([...AT, 'spend']))
     yield error('limit_missing', document.atKey(AT), 'write what is limited: "calls", "spend" or both')
   const at = [...AT, 'spend']

@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap'
+import { FORMAT } from '../../../../src/engine/ledger/record-codec.ts'
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { inspect } from 'node:util'
@@ -157,9 +158,9 @@ function testConnection(): void {
     await redis.command('CONFIG', 'SET', 'maxmemory', 1)
     await refused('OOM')
     await redis.command('CONFIG', 'SET', 'maxmemory', 0)
-    await redis.command('SET', '{ratecard}:format', '6')
+    await redis.command('SET', '{ratecard}:format', FORMAT + 1)
     await refused('FORMAT')
-    await redis.command('SET', '{ratecard}:format', '5')
+    await redis.command('SET', '{ratecard}:format', FORMAT)
     await redis.command('RENAME', '{ratecard}:dues:cleanup', '{ratecard}:kept')
     await redis.command('SET', '{ratecard}:dues:cleanup', 'no list')
     await t.rejects(ledger.due('cleanup', 1, 1), {

@@ -3,6 +3,7 @@ import { mock } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
+import { FORMAT } from '../../../../src/engine/ledger/record-codec.ts'
 import {
   openRedisLedger,
   type RedisLedgerSettings,
@@ -116,10 +117,14 @@ function testSettings(): void {
   t.test('refuses a ledger of another format and leaves it as it is', async (t) => {
     const redis = await newRedis(t)
     const place = `the ledger in Redis at 127.0.0.1:${redis.port}`
+    const works = `this version works with format ${FORMAT}`
     for (const [format, sentence] of [
-      ['2', `${place} has format 2, this version works with format 5: start the version that has written it`],
-      ['6', `${place} has format 6, this version works with format 5: start the version that has written it`],
-      ['what?', `${place} has an unknown format, this version works with format 5: start the version`],
+      ['2', `${place} has format 2, ${works}: start the version that has written it`],
+      [
+        String(FORMAT + 1),
+        `${place} has format ${FORMAT + 1}, ${works}: start the version that has written it`,
+      ],
+      ['what?', `${place} has an unknown format, ${works}: start the version`],
     ] as const) {
       await redis.command('SET', '{ratecard}:format', format)
       t.match(await refusal(redis.url), sentence)

@@ -41,39 +41,47 @@ async function pay(url: string, key: Hex): Promise<{ readonly answer: Response; 
   return { answer: await send(url, header), header }
 }
 
-t.test('sells one payer as many calls as its limit says, from all processes and after a restart', async (t) => {
-  const key = await shop.wallet()
-  const second = await shop.branch()
-  const bought: string[] = []
-  for (const url of [work(1), work(2, second.url), work(3)]) {
-    const { answer, header } = await pay(url, key)
-    t.equal(answer.status, 200, url)
-    await answer.text()
-    bought.push(header)
-  }
-  const last = await pay(work(4, second.url), key)
-  t.equal(last.answer.status, 200)
-  await last.answer.text()
-  await shop.restart()
-  const runs = shop.upstream.runs()
-  for (const url of [work(5), work(5, second.url)]) {
-    const { answer } = await pay(url, key)
-    const wait = Number(answer.headers.get('retry-after'))
-    t.ok(wait > 3_000 && wait <= 3_600, `Retry-After: ${wait}`)
-    t.match(await readProblem(answer), LIMITED)
-  }
-  const { payload } = await sign(await challengeOf(work(6)), key, { resource: null })
-  const tool = await callTool(`${shop.url}/mcp/tools`, 'work', { n: 6 }, { meta: { 'x402/payment': payload as Json } })
-  t.ok(tool.isError)
-  t.match(tool.content, { code: 'payer_limit_reached', charged: 'no' })
-  t.equal(shop.upstream.runs(), runs, 'no work')
-  t.equal(await shop.onchain.charges(addressOf(key)), 4)
-  const again = await send(work(1), bought[0] ?? '')
-  t.equal(again.status, 200, 'what was bought is answered again')
-  const other = await pay(work(7), await shop.wallet())
-  t.equal(other.answer.status, 200, 'another payer has its own limit')
-  await other.answer.text()
-})
+t.test(
+  'sells one payer as many calls as its limit says, from all processes and after a restart',
+  async (t) => {
+    const key = await shop.wallet()
+    const second = await shop.branch()
+    const bought: string[] = []
+    for (const url of [work(1), work(2, second.url), work(3)]) {
+      const { answer, header } = await pay(url, key)
+      t.equal(answer.status, 200, url)
+      await answer.text()
+      bought.push(header)
+    }
+    const last = await pay(work(4, second.url), key)
+    t.equal(last.answer.status, 200)
+    await last.answer.text()
+    await shop.restart()
+    const runs = shop.upstream.runs()
+    for (const url of [work(5), work(5, second.url)]) {
+      const { answer } = await pay(url, key)
+      const wait = Number(answer.headers.get('retry-after'))
+      t.ok(wait > 3_000 && wait <= 3_600, `Retry-After: ${wait}`)
+      t.match(await readProblem(answer), LIMITED)
+    }
+    const { payload } = await sign(await challengeOf(work(6)), key, { resource: null })
+    const tool = await callTool(
+      `${shop.url}/mcp/tools`,
+      'work',
+      { n: 6 },
+      { meta: { 'x402/payment': payload as Json } },
+    )
+    t.ok(tool.isError)
+    t.match(tool.content, { code: 'payer_limit_reached', charged: 'no' })
+    t.equal(shop.upstream.runs(), runs, 'no work')
+    t.equal(await shop.onchain.charges(addressOf(key)), 4)
+    const again = await send(work(1), bought[0] ?? '')
+    t.equal(again.status, 200, 'what was bought is answered again')
+    const other = await pay(work(7), await shop.wallet())
+    t.equal(other.answer.status, 200, 'another payer has its own limit')
+    await other.answer.text()
+  },
+)
 
 t.test('admits exactly what fits of many payments at once', async (t) => {
   const key = await shop.wallet()

@@ -59,16 +59,35 @@ t.test('deletes what a payer has bought at once, and keeps the money side of cha
   t.notOk(kept?.answer)
   t.notOk(kept?.redeliveryToken)
   t.notOk(kept?.identifier)
-  t.notMatch(JSON.stringify(kept), /util\/workday|digest-7f3a|buyer-7f3a|token-7f3a|seal-7f3a|identifier-7f3a/)
-  t.strictSame(entries.find(({ id }) => id === other.id), other, 'other payers are untouched')
-  t.strictSame(entries.find(({ id }) => id === unknown.id), unknown)
+  t.notMatch(
+    JSON.stringify(kept),
+    /util\/workday|digest-7f3a|buyer-7f3a|token-7f3a|seal-7f3a|identifier-7f3a/,
+  )
+  t.strictSame(
+    entries.find(({ id }) => id === other.id),
+    other,
+    'other payers are untouched',
+  )
+  t.strictSame(
+    entries.find(({ id }) => id === unknown.id),
+    unknown,
+  )
   const ledger = await openLmdbLedger(join(fixture.dataDir, 'ledger'))
   t.equal(sold.answer && (await ledger.answers.read(sold.id, sold.answer)), undefined, 'the answer is gone')
   t.ok(other.answer && (await ledger.answers.read(other.id, other.answer)))
   await ledger.close()
 
   t.match(parse((await forget()).out), { answers: 0, deleted: 0, reduced: 0, kept: 1, open: 1 })
-  const rows = await runLine(['payments', 'export', '--format', 'json', '--payer', PAYER, '--data-dir', fixture.dataDir])
+  const rows = await runLine([
+    'payments',
+    'export',
+    '--format',
+    'json',
+    '--payer',
+    PAYER,
+    '--data-dir',
+    fixture.dataDir,
+  ])
   t.match(JSON.parse(rows.out), [{ payment: sold.id, amount: '0.005000', operation: FORGOTTEN }])
 })
 
@@ -89,18 +108,27 @@ t.test('deletes charges whose accounting period is over, but nothing that a refu
     await claim.refund({ kind: 'sent', hash: randomHash() })
   })
   const { code, out } = await runLine([
-    ...['payments', 'forget', PAYER, '--before', '365d', '--data-dir', fixture.dataDir],
+    'payments',
+    'forget',
+    PAYER,
+    '--before',
+    '365d',
+    '--data-dir',
+    fixture.dataDir,
   ])
   t.equal(code, 0, out)
-  t.match(out, /deleted of 0x5aA.*: 2 answers, 2 records, and in 2 records everything but the money side/)
+  t.match(out, /deleted of 0x5aA.*: 3 answers, 2 records, and in 2 records everything but the money side/)
   t.match(out, /kept: 2 records .* because charges and refunds have to be accounted for/)
   t.match(out, /not part of the ledger: log files, backups/)
   t.strictSame((await fixture.all()).map((entry) => entry.id).toSorted(), [young.id, id].toSorted())
   const shown = await runLine(['payments', 'list', '--json', '--data-dir', fixture.dataDir])
   t.equal(shown.code, 0)
-  const due = await runLine(['payments', 'refund', '--due', '--dry-run', '--json', '--data-dir', fixture.dataDir], {
-    variables: { RPC_URL_8453: 'http://127.0.0.1:9', PAY_TO: PAYER },
-  })
+  const due = await runLine(
+    ['payments', 'refund', '--due', '--dry-run', '--json', '--data-dir', fixture.dataDir],
+    {
+      variables: { RPC_URL_8453: 'http://127.0.0.1:9', PAY_TO: PAYER },
+    },
+  )
   t.match(JSON.parse(due.out), [{ payment: id, amount: '0.005000', payer: PAYER, result: 'would_send' }])
 })
 
@@ -109,5 +137,8 @@ t.test('says that a payer is unknown, and refuses what is no address', async (t)
   await fixture.record(purchaseOf(), Date.now())
   const nobody = await runLine(['payments', 'forget', PAYER, '--data-dir', fixture.dataDir])
   t.match(nobody, { code: 0, out: `this ledger has no payment of ${PAYER}` })
-  t.match(await runLine(['payments', 'forget', 'somebody']), { code: 64, err: /name the payer by its address/ })
+  t.match(await runLine(['payments', 'forget', 'somebody']), {
+    code: 64,
+    err: /name the payer by its address/,
+  })
 })

@@ -30,7 +30,9 @@ async function fill(t: Test): Promise<LedgerFixture> {
   const sellAt = async (at: number, amount: string, sentAt?: number, changes = {}): Promise<void> => {
     const purchase = purchaseOf({ amount, ...changes })
     await fixture.record(purchase, at, async (claim) => {
-      await sell({ ...receiptOf(purchase), ...('network' in changes ? {} : { gasCost: '100000000000' }) })(claim)
+      await sell({ ...receiptOf(purchase), ...('network' in changes ? {} : { gasCost: '100000000000' }) })(
+        claim,
+      )
       if (sentAt !== undefined) await claim.refund({ kind: 'sent', hash: randomHash(), sentAt })
     })
   }
@@ -46,7 +48,15 @@ async function fill(t: Test): Promise<LedgerFixture> {
 }
 
 t.test('sums up one month by network and asset, with refunds and gas as rows of their own', async (t) => {
-  const { out, err } = await statement(t, await fill(t), '2026-10', '--format', 'csv', '--coin-price', 'ETH=3000.5')
+  const { out, err } = await statement(
+    t,
+    await fill(t),
+    '2026-10',
+    '--format',
+    'csv',
+    '--coin-price',
+    'ETH=3000.5',
+  )
   t.strictSame(out.split('\n'), [
     'month,network,token,asset,kind,payments,amount,unit,usd',
     `2026-10,eip155:42431,PathUSD,${PATH_USD},sales,1,0.003000,PathUSD,0.003000`,

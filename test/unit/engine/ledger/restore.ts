@@ -65,17 +65,21 @@ t.test('a merge never lowers what was settled or refunded in the ledger', async 
   )
 })
 
-t.test('a merge restores what was settled or refunded in the backup, unless the chain has undone it', async () => {
-  fc.assert(
-    fc.property(records, records, (standing, backup) => {
-      const merged = mergeRecords(standing, backup) ?? standing
-      const isUndone = standing.receipt === undefined && standing.undone?.transaction === backup.receipt?.transaction
-      if (isUndone && standing.undone !== undefined) return merged === standing
-      return amountOf(merged.receipt) >= amountOf(backup.receipt) && refundOf(merged) >= refundOf(backup)
-    }),
-    { numRuns: 2_000 },
-  )
-})
+t.test(
+  'a merge restores what was settled or refunded in the backup, unless the chain has undone it',
+  async () => {
+    fc.assert(
+      fc.property(records, records, (standing, backup) => {
+        const merged = mergeRecords(standing, backup) ?? standing
+        const isUndone =
+          standing.receipt === undefined && standing.undone?.transaction === backup.receipt?.transaction
+        if (isUndone && standing.undone !== undefined) return merged === standing
+        return amountOf(merged.receipt) >= amountOf(backup.receipt) && refundOf(merged) >= refundOf(backup)
+      }),
+      { numRuns: 2_000 },
+    )
+  },
+)
 
 t.test('a merge never opens a charged payment for another answer again', async () => {
   fc.assert(
