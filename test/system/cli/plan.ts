@@ -203,7 +203,7 @@ t.test(
       properties: `{ properties: { tags: { type: string, required: true, example: a, list: { max_items: 3 } }, ids: { type: string, list: { items: integer, max_items: 3 } }, on: { type: object }, when: { type: string, format: date }, n: { type: integer, default: 3 } } }`,
       form: `{ media_type: application/x-www-form-urlencoded, properties: { to: { type: string, required: true, example: a }, tags: { type: string, list: { max_items: 3 } } } }`,
       free: '{ media_type: application/x-www-form-urlencoded, example: { a: b } }',
-      json: '{ example: { a: 1 } }',
+      json: '{ media_type: application/json, example: { a: 1 } }',
       object: `{ schema: { type: object, description: Some, required: [a], properties: { a: { type: array, description: More, items: { $ref: '#/$defs/A' } } }, $defs: { A: { type: string } } }, example: { a: [b] } }`,
       array: '{ schema: { type: array, maxItems: 4, items: { type: string } }, example: [a] }',
       either: '{ schema: { oneOf: [{ type: object }, { type: array }] }, example: [a] }',
