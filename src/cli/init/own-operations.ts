@@ -89,7 +89,9 @@ function leastScopes(openapi: JsonObject, operation: Json): string[] {
   const security = at(operation, 'security') ?? openapi['security']
   const [first = [], ...others] = (Array.isArray(security) ? security : []).map((choice: Json) =>
     membersAt(choice).flatMap(([, scopes]) =>
-      (Array.isArray(scopes) ? scopes : []).map((scope: Json) => spell(String(scope)).split(' ')[0] ?? ''),
+      (Array.isArray(scopes) ? scopes : []).map(
+        (scope: Json) => spell(JSON.stringify(scope)).split(' ')[0] ?? '',
+      ),
     ),
   )
   return first.filter((word) => others.every((each) => each.includes(word)))

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { ruleNote, spellPrice } from '../../engine/catalog/price/text.ts'
 import type { Price } from '../../engine/catalog/price/price.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../engine/base/json.ts'
+import { formatDuration } from '../../engine/base/duration.ts'
 import { formatPrice, type Micros } from '../../engine/base/money.ts'
 import { spell } from '../route-yaml.ts'
 import { findRises, type Rise } from './price-change.ts'
@@ -80,7 +81,7 @@ function judge(name: string, before: Snapshot, after: Snapshot): Judgement {
   }
   if (now === undefined) return { name, breaks: [], alarm: 'gone', change: whole('removed', old) }
   if (old === undefined) return { name, breaks: [], change: whole('added', now) }
-  const parameters = parameterLines(old, now)
+  const parameters = [...parameterLines(old, now), ...sourceLines(old, now)]
   const breaks = breaksOf(old, now)
   if (isSame(old.price, now.price) && parameters.length === 0 && breaks.length === 0) return { name, breaks }
   const price = priceChange(old.price, now.price)
@@ -137,6 +138,19 @@ function parameterLines(old: Item, now: Item): string[] {
   })
 }
 
+/** Where an answer comes from, and how old it may be. */
+function sourceLines(old: Item, now: Item): string[] {
+  const spellTtl = (ttl: number): string => (ttl === 0 ? 'none' : formatDuration(ttl))
+  return [
+    ...(old.host === undefined || now.host === undefined || old.host === now.host
+      ? []
+      : [`~ upstream host: ${old.host} → ${now.host}`]),
+    ...(old.ttl === undefined || now.ttl === undefined || old.ttl === now.ttl
+      ? []
+      : [`~ cache: ${spellTtl(old.ttl)} → ${spellTtl(now.ttl)}`]),
+  ]
+}
+
 function documentLines(before: Snapshot, after: Snapshot): string[] {
   const names = [...new Set([...after.documents.keys(), ...before.documents.keys()])]
   const of = (fits: (name: string) => boolean): string => names.filter(fits).join(', ')
@@ -166,6 +180,9 @@ function breaksOf(old: Item, now: Item): string[] {
   return [
     ...names.flatMap((name) => parameterBreaks(name, old.parameters.get(name), now.parameters.get(name))),
     ...(old.settle === 'after' && now.settle === 'upfront' ? ['charged before the work'] : []),
+    ...(old.ttl !== undefined && now.ttl !== undefined && now.ttl > old.ttl
+      ? [`answers may be ${formatDuration(now.ttl)} old`]
+      : []),
     ...(['body', 'answer'] as const).flatMap((part) => {
       const [before, after] = [old.media[part], now.media[part]]
       return before === undefined || before === after ? [] : [`the ${part} is no longer ${before}`]
@@ -180,8 +197,10 @@ function parameterBreaks(name: string, old: JsonObject | undefined, now: JsonObj
   if (now === undefined) return [`${name} is removed`]
   if (old === undefined) return now['required'] === true ? [`${name} is required`] : []
   const narrowed = Object.keys(now).filter((rule) => isNarrower(rule, old[rule], now[rule]))
+  const isOther = old['default'] !== undefined && !isDeepStrictEqual(old['default'], now['default'])
   return [
     ...(now['required'] === true && old['required'] !== true ? [`${name} is required`] : []),
+    ...(isOther ? [`${name} has another default`] : []),
     ...narrowed.map((rule) => `${name} has a narrower ${rule}`),
   ]
 }

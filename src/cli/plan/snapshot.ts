@@ -1,6 +1,7 @@
 import { routeKey, type Catalog, type Operation, type Parameter } from '../../engine/catalog/catalog.ts'
 import type { Price } from '../../engine/catalog/price/price.ts'
 import { readPrice } from '../../engine/catalog/price/rule.ts'
+import { requestBody } from '../../engine/documents/openapi.ts'
 import { openapiParameter } from '../../engine/documents/parameters.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../engine/base/json.ts'
 import { parsePrice } from '../../engine/base/money.ts'
@@ -28,6 +29,10 @@ export interface Item {
   /** An example answer; undefined: not known. */
   readonly example: Json | undefined
   readonly media: MediaTypes
+  /** Milliseconds for which an answer is reused; undefined: not known. */
+  readonly ttl: number | undefined
+  /** Of the upstream; undefined: none, or not known. */
+  readonly host: string | undefined
 }
 
 /** Undefined: none, or not known. */
@@ -46,16 +51,21 @@ export function catalogSnapshot(catalog: Catalog, baseUrl: string): Snapshot {
     .filter(({ operation }) => !operation.planned)
     .map((route): [string, Item] => {
       const { kind, parameters } = route
-      const { price, body, settle, example } = route.operation
-      const whole = body?.form === 'whole' ? bodyRules(body.schema) : new Map<string, JsonObject>()
+      const { price, settle, example, cache, upstream } = route.operation
+      const [[, media] = []] = membersAt(requestBody(route), 'content')
       return [
         routeKey(route),
         {
           price: kind === 'paid' ? price : undefined,
-          parameters: new Map([...declaredRules(parameters), ...whole]),
+          parameters: new Map([
+            ...declaredRules(parameters.filter((each) => each.in !== 'body')),
+            ...bodyRules(at(media, 'schema')),
+          ]),
           settle: kind === 'paid' ? settle : 'after',
           example,
           media: mediaOf(route.operation),
+          ttl: cache?.ttl ?? 0,
+          host: hostOf(upstream),
         },
       ]
     })
@@ -72,8 +82,13 @@ function toolsOf({ operations, routes }: Catalog): [string, Item][] {
     const { tool, price, parameters, planned, settle, example } = operation
     if (tool === undefined || planned || !isTool(operation)) return []
     const [rules, media] = [declaredRules(parameters), mediaOf(operation)]
-    return [[`tool ${tool.server}.${tool.name}`, { price, parameters: rules, settle, example, media }]]
+    const item = { price, parameters: rules, settle, example, media, ttl: undefined, host: undefined }
+    return [[`tool ${tool.server}.${tool.name}`, item]]
   })
+}
+
+function hostOf(upstream: Operation['upstream']): string | undefined {
+  return upstream === undefined ? undefined : new URL(upstream.url.replace(/[{}*]/g, '')).host
 }
 
 function mediaOf({ body, response }: Operation): MediaTypes {
@@ -144,11 +159,13 @@ export function serviceSnapshot(
       {
         price,
         parameters: new Map(
-          Array.from(parameters, ([name, rules]) => [name, { ...rules, ...listRules(known?.get(name)) }]),
+          Array.from(parameters, ([name, rules]) => [name, withListRules(rules, known?.get(name))]),
         ),
         settle: textAt(operation, 'x-settle') === 'upfront' ? 'upfront' : 'after',
         example: exampleOf(openapi, operation),
         media: { body, answer },
+        ttl: undefined,
+        host: undefined,
       },
     ]
   })
@@ -198,11 +215,12 @@ function exampleOf(openapi: JsonObject, operation: Json | undefined): Json | und
   return Object.fromEntries(Object.entries(example).filter(([name]) => !common.includes(name)))
 }
 
-/** Of lists within texts OpenAPI has no rules: against a service they are taken for unchanged. */
-function listRules({ items, minItems, maxItems }: JsonObject = {}): JsonObject {
-  return items === undefined || minItems === undefined || maxItems === undefined
-    ? {}
-    : { items, minItems, maxItems }
+/** Of lists within texts OpenAPI has a pattern only: against a service they are taken for unchanged. */
+function withListRules(rules: JsonObject, { items, minItems, maxItems }: JsonObject = {}): JsonObject {
+  if (rules['type'] !== 'string' || items === undefined || minItems === undefined || maxItems === undefined)
+    return rules
+  const { pattern: _, ...others } = rules
+  return { ...others, items, minItems, maxItems }
 }
 
 function declaredRules(parameters: readonly Parameter[]): ReadonlyMap<string, JsonObject> {
@@ -213,14 +231,18 @@ function declaredRules(parameters: readonly Parameter[]): ReadonlyMap<string, Js
       const { items, minItems, maxItems, minimum = null, maximum = null } = list
       const limits = Object.entries({ minimum, maximum }).filter(([, limit]) => limit !== null)
       const of = { type: items, ...Object.fromEntries(limits) }
-      return [name, { ...rules.get(name), items: of, minItems, maxItems }]
+      // Made of the rules below.
+      const { pattern: _, ...others } = rules.get(name) ?? {}
+      return [name, { ...others, items: of, minItems, maxItems }]
     }),
   )
 }
 
-/** The members of a body as parameters. */
+/** The members of a body as parameters; a body that has none, such as an array, as the parameter `body`. */
 function bodyRules(schema: Json | undefined): ReadonlyMap<string, JsonObject> {
   const required = listAt(schema, 'required')
+  if (isJsonObject(schema) && schema['properties'] === undefined)
+    return Object.keys(schema).length === 0 ? new Map() : rulesOf([{ name: 'body', schema, required: true }])
   return rulesOf(
     membersAt(schema, 'properties').map(([name, rules]) => ({
       name,

@@ -1,5 +1,5 @@
 import { compact, isJsonObject, type Json, type JsonObject } from '../base/json.ts'
-import type { Body, Parameter } from './catalog.ts'
+import type { Body, List, Parameter } from './catalog.ts'
 
 /** A text parameter with an empty default: the empty text means "not given", and no further rule applies to it. */
 export function isOptionalText({
@@ -32,20 +32,37 @@ export function inputSchema(parameters: readonly Parameter[], body?: Body): Json
   }
 }
 
-/** JSON Schema of a whole body as a JSON value. */
-function bodySchema({ kind, schema, mediaType }: Body): JsonObject {
+/** JSON Schema of a whole body as a JSON value. JSON Schema has no keyword for the size of an object. */
+function bodySchema(body: Body): JsonObject {
+  const { kind, schema, mediaType, maxSize } = body
   switch (kind) {
     case 'json': {
-      const { $schema: _, ...rest } = schema ?? {}
-      return embedSchema(rest, '/properties/body')
+      const { $schema: _, description, ...rest } = schema ?? {}
+      const said = typeof description === 'string' ? [sentence(description)] : []
+      return { ...embedSchema(rest, '/properties/body'), description: [...said, sizeLimit(body)].join(' ') }
     }
     case 'form':
-      return { type: 'object', additionalProperties: { type: 'string' } }
+      return {
+        type: 'object',
+        description: sizeLimit(body),
+        additionalProperties: { type: 'string' },
+      }
     case 'text':
-      return { type: 'string', contentMediaType: mediaType }
-    case 'bytes':
-      return { type: 'string', contentEncoding: 'base64', contentMediaType: mediaType }
+      return { type: 'string', contentMediaType: mediaType, maxLength: maxSize }
+    case 'bytes': {
+      const maxLength = 4 * Math.ceil(maxSize / 3)
+      return { type: 'string', contentEncoding: 'base64', contentMediaType: mediaType, maxLength }
+    }
   }
+}
+
+/** The largest body that is taken, as a sentence. */
+export function sizeLimit({ maxSize }: Body): string {
+  return `At most ${maxSize} bytes.`
+}
+
+function sentence(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`
 }
 
 /** Adapts the references of a schema that is embedded in another document at this JSON Pointer. */
@@ -74,17 +91,38 @@ export function inputOf(parameter: Parameter): JsonObject {
   }
   if (list === undefined) return compact({ type, description, ...shown })
   const { items, minItems, maxItems, minimum, maximum } = list
-  const pattern = format === 'country' ? COUNTRY : LIST_ITEM
-  const item = items === 'integer' ? { minimum, maximum } : { minLength: 1, pattern }
+  const item =
+    items === 'integer'
+      ? { minimum, maximum }
+      : format === 'country'
+        ? { minLength: 1, pattern: COUNTRY }
+        : { minLength: 1, maxLength: parameter.maxLength, pattern: LIST_ITEM }
+  const length = joinedLength(parameter)
+  const together = length === undefined ? [] : [`At most ${length} characters together.`]
+  const said = [...(description === undefined ? [] : [description]), ...together]
   return compact({
     type: 'array',
-    description,
+    description: said.length < 2 ? said[0] : said.map(sentence).join(' '),
     items: compact({ type: items, ...item }),
     minItems,
     maxItems,
     ...shown,
   })
 }
+
+/**
+ * Most characters of all items of a list with one separator between them; undefined: no list has more. An array of a
+ * body has no such limit: it was never one text.
+ */
+function joinedLength({ list, format, maxLength, in: place }: Parameter): number | undefined {
+  if (list === undefined || maxLength === undefined || place === 'body') return undefined
+  const digits = [list.minimum, list.maximum].map((limit) => String(limit ?? Number.MIN_SAFE_INTEGER).length)
+  const longest =
+    list.items === 'integer' ? Math.max(...digits) : format === 'country' ? COUNTRY_LENGTH : maxLength
+  return list.maxItems * (longest + 1) - 1 > maxLength ? maxLength : undefined
+}
+
+const COUNTRY_LENGTH = 2
 
 /** JSON Schema of one parameter in a path or query, where a list is a text: published in OpenAPI. */
 export function parameterSchema(parameter: Parameter): JsonObject {
@@ -100,7 +138,10 @@ export function parameterSchema(parameter: Parameter): JsonObject {
     minLength: parameter.minLength,
     maxLength: parameter.maxLength,
     // Formats as plain patterns, so that any JSON Schema validator can check them.
-    pattern: parameter.pattern ?? (format === 'country' && list === undefined ? COUNTRY : undefined),
+    pattern:
+      list === undefined
+        ? (parameter.pattern ?? (format === 'country' ? COUNTRY : undefined))
+        : listText(list),
     format: format === 'date' && !isOptionalText(parameter) ? format : undefined,
     examples: parameter.example === undefined ? undefined : [parameter.example],
   })
@@ -112,19 +153,27 @@ const COUNTRY = '^[A-Z]{2}$'
 export const SEPARATORS = ',;|\\s'
 export const NO_SEPARATORS = 'without commas, semicolons, vertical bars or white space'
 
+/** A text of as many items as a list takes. */
+function listText({ minItems, maxItems }: List): string {
+  const [between, item] = [`[${SEPARATORS}]`, `[^${SEPARATORS}]+`]
+  const more = `(?:${between}+${item}){${Math.max(0, minItems - 1)},${maxItems - 1}}`
+  const all = `${item}${more}${between}*`
+  return `^${between}*${minItems === 0 ? `(?:${all})?` : all}$`
+}
+
 /** An item never contains a separator: an upstream that receives the list as one text would read several items. */
 const LIST_ITEM = `^[^${SEPARATORS}]+$`
 
 /**
- * The input schema plus two rules that it does not publish: the total length of a list, and existing days for a date
- * that may be empty.
+ * The input schema plus two rules that JSON Schema cannot express: the total length of a list, and existing days for a
+ * date that may be empty.
  */
 export function validationSchema(parameter: Parameter): JsonObject {
-  const { list, format, maxLength } = parameter
+  const { list, format } = parameter
   const { description: _, examples: __, ...schema } = inputOf(parameter)
   return compact({
     ...schema,
-    joinedLength: list === undefined ? undefined : maxLength,
+    joinedLength: joinedLength(parameter),
     format: format === 'date' && list === undefined ? format : undefined,
   })
 }

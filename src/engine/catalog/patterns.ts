@@ -28,6 +28,10 @@ const FORMS: Readonly<Record<string, readonly [code: string, sentence: string]>>
     'must be a media type in lower case without parameters, such as application/json',
   ],
   '^[1-9][0-9]{0,8} ?(B|KB|MB)$': ['size_invalid', 'must be a whole number and B, KB or MB, such as 5 MB'],
+  '^[A-Za-z][A-Za-z0-9_.-]*$': [
+    'name_invalid',
+    'must be letters, digits, "_", "." and "-", with a letter first',
+  ],
   '^[A-Za-z_][A-Za-z0-9_]*$': ['name_invalid', 'must be letters, digits and "_"'],
   '^https?://': ['upstream_invalid', 'must be an address that starts with https:// or http://'],
   '^https?://[^\\s<>"]+$': ['web_address_invalid', 'must be an address that starts with https:// or http://'],

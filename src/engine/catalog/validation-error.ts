@@ -150,7 +150,8 @@ function count(number: number, noun: string): string {
 function listRule({ format, maxLength }: Parameter, list: List, { keyword }: ErrorObject): string {
   if (keyword === 'minItems') return `must list at least ${count(list.minItems, 'value')}`
   if (keyword === 'maxItems') return `must list at most ${count(list.maxItems, 'value')}`
-  if (keyword === 'joinedLength') return `must have at most ${maxLength} characters`
+  if (keyword === 'joinedLength' || keyword === 'maxLength')
+    return `must have at most ${maxLength} characters`
   if (format === 'country') return 'must list ISO 3166-1 alpha-2 country codes'
   if (keyword === 'pattern') return `must list values ${NO_SEPARATORS}`
   const { minimum, maximum } = list

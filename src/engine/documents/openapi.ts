@@ -1,7 +1,7 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
 import { bodyExample, kindOf } from '../catalog/body.ts'
 import { ruleNote } from '../catalog/price/text.ts'
-import { embedSchema, inputSchema } from '../catalog/input-schema.ts'
+import { embedSchema, inputSchema, sizeLimit } from '../catalog/input-schema.ts'
 import { compact, type JsonObject } from '../base/json.ts'
 import { hasContent, type SuccessStatus } from '../base/success-status.ts'
 import { answerSchema } from './answer-schema.ts'
@@ -122,7 +122,11 @@ function openapiOperation(catalog: Catalog, facts: Facts, route: Route): JsonObj
 }
 
 /** The Request Body Object of a route. */
-function requestBody({ path, operation: { body, method }, parameters }: Route): JsonObject | undefined {
+export function requestBody({
+  path,
+  operation: { body, method },
+  parameters,
+}: Route): JsonObject | undefined {
   if (body === undefined) return undefined
   const place = ['paths', path, method.toLowerCase(), 'requestBody', 'content', body.mediaType, 'schema']
   const members = parameters.filter((each) => each.in === 'body')
@@ -131,6 +135,7 @@ function requestBody({ path, operation: { body, method }, parameters }: Route): 
   const schema = body.form === 'properties' ? properties : embedSchema(body.schema ?? {}, pointerOf(place))
   const example = bodyExample(body, members)
   return {
+    description: sizeLimit(body),
     required: body.form === 'whole' || members.some(({ required }) => required),
     content: { [body.mediaType]: compact({ schema, example }) },
   }

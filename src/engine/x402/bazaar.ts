@@ -171,7 +171,8 @@ const BODY_TYPES = { json: 'json', form: 'form-data', text: 'text', bytes: undef
 function bodySchema(route: Route, detail: Detail): JsonObject {
   const { body } = route.operation
   if (body?.form === 'properties') return valuesSchema(route, 'body', detail)
-  if (body?.kind === 'text') return { type: 'string' }
+  if (body?.kind === 'text')
+    return compact({ type: 'string', maxLength: reaches(detail, 'limited') ? body.maxSize : undefined })
   const { $schema: _, ...schema } = body?.schema ?? {}
   return detail.input === 'full' && !JSON.stringify(schema).includes('"$ref"') ? schema : {}
 }
@@ -253,6 +254,7 @@ function valueSchema(parameter: Parameter, detail: Detail): JsonObject {
     default: value === '' ? undefined : value,
     enum: reaches(detail, 'plain') ? allowed : undefined,
     ...(reaches(detail, 'limited') ? { minimum, maximum, exclusiveMinimum, minLength } : {}),
+    pattern: parameter.list !== undefined && reaches(detail, 'limited') ? schema['pattern'] : undefined,
   })
 }
 

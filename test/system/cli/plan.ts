@@ -195,6 +195,57 @@ t.test('exits with 2 when a body or an answer is of another media type', async (
   t.match(await plan('--against', url), { code: 0, out: /no difference/ })
 })
 
+t.test(
+  'finds no difference between a catalog and its own service, whatever its bodies look like',
+  async (t) => {
+    const { file, plan } = open(t)
+    const bodies = {
+      properties: `{ properties: { tags: { type: string, required: true, example: a, list: { max_items: 3 } }, ids: { type: string, list: { items: integer, max_items: 3 } }, on: { type: object }, when: { type: string, format: date }, n: { type: integer, default: 3 } } }`,
+      form: `{ media_type: application/x-www-form-urlencoded, properties: { to: { type: string, required: true, example: a }, tags: { type: string, list: { max_items: 3 } } } }`,
+      free: '{ media_type: application/x-www-form-urlencoded, example: { a: b } }',
+      json: '{ media_type: application/json, example: { a: 1 } }',
+      object: `{ schema: { type: object, description: Some, required: [a], properties: { a: { type: array, description: More, items: { $ref: '#/$defs/A' } } }, $defs: { A: { type: string } } }, example: { a: [b] } }`,
+      array: '{ schema: { type: array, maxItems: 4, items: { type: string } }, example: [a] }',
+      either: '{ schema: { oneOf: [{ type: object }, { type: array }] }, example: [a] }',
+      text: '{ media_type: text/plain, example: a }',
+      bytes: '{ media_type: image/png, max_size: 2 KB }',
+    }
+    const routes = Object.entries(bodies).map(
+      ([name, body]) => `  POST /paid/${name}:
+    { price: 0.01, summary: S, upstream: 'http://127.0.0.1:1/', body: ${body}, parameters: { q: { type: string, example: a, list: { max_items: 4 } } } }\n`,
+    )
+    writeFileSync(file, catalogText(routes.join('')))
+    const { url } = await serveUnpaid(t, file)
+    t.match(await plan('--against', url), { code: 0, out: /no difference/ })
+    writeFileSync(file, catalogText(routes.join('').replace('maxItems: 4', 'maxItems: 3')))
+    t.match(await plan('--against', url), { code: 2, out: 'POST /paid/array: body has a narrower maxItems' })
+  },
+)
+
+t.test('names a changed default, host, cache and a removed sample by what they cost buyers', async (t) => {
+  const { file, edit, plan } = open(t)
+  const before = join(dirname(file), 'before/catalog.yaml')
+  edit(['default: 3', 'default: 4'])
+  t.match(await plan('--against', before), {
+    code: 2,
+    out: '! breaks calls of /paid/tide: days has another default',
+  })
+  edit(['    sample: true\n', ''])
+  t.match(await plan('--against', before), { code: 2, out: '! buyers lose: /sample/tide' })
+  const proxy = (more: string): string =>
+    catalogText(`  /paid/a: { price: 0.01, summary: S, upstream: 'https://a.example/x'${more} }\n`)
+  writeFileSync(before, proxy(', cache: 5m'))
+  writeFileSync(file, proxy(', cache: 5m').replace('a.example', 'b.example'))
+  t.match(await plan('--against', before), { code: 0, out: '~ upstream host: a.example → b.example' })
+  writeFileSync(file, proxy(', cache: 1h'))
+  t.match(await plan('--against', before), {
+    code: 2,
+    out: /~ cache: 5m → 1h\n[^]*! breaks calls of \/paid\/a: answers may be 1h old/,
+  })
+  writeFileSync(file, proxy(''))
+  t.match(await plan('--against', before), { code: 0, out: '~ cache: 5m → none' })
+})
+
 t.test('finds no difference to a sandbox of the same catalog', async (t) => {
   const { plan, file } = open(t)
   const handlers = ['--handlers', join(dirname(file), 'handlers')]

@@ -51,7 +51,11 @@ export const MEASURES = {
       return typeof value === 'string' ? codePoints(value) : undefined
     },
     least: ({ minLength }) => minLength ?? 0,
-    most: ({ type, maxLength = Infinity }) => (type === 'string' ? maxLength : undefined),
+    most: ({ type, list, in: place, maxLength = Infinity }) => {
+      if (type !== 'string') return undefined
+      // A list in a path or query is one text; an array of a body has limits for its items only.
+      return list === undefined || place !== 'body' ? maxLength : list.maxItems * maxLength
+    },
     mostOfBody: ({ kind, maxSize }) => (kind === 'text' ? maxSize : undefined),
     words: counted('character', 'characters'),
   },

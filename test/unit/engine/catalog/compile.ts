@@ -1,5 +1,8 @@
 import t from 'tap'
+import type { JsonObject } from '../../../../src/engine/base/json.ts'
+import { inputSchema, parameterSchema } from '../../../../src/engine/catalog/input-schema.ts'
 import { compileText, type Loaded } from '../../../../src/engine/catalog/load.ts'
+import { compileArguments } from '../../../../src/engine/catalog/validator.ts'
 
 const HEAD = `catalog: 1
 service: { name: Shop, version: "1" }
@@ -143,4 +146,70 @@ t.test('compiles a catalog of 5,000 routes completely', async (t) => {
   t.equal(catalog.routes.length, 10_000)
   t.equal(new Set(catalog.routes.map(({ name }) => name)).size, 10_000)
   t.equal(catalog.operations.at(-1)?.price, 599_900n)
+})
+
+t.test('publishes the limits of lists and bodies that it holds', async (t) => {
+  const { catalog } = load(`${HEAD}routes:
+  /paid/a:
+    price: 0.005
+    summary: S
+    handler: ping
+    parameters:
+      ids: { type: string, example: "a,b", list: { max_items: 3, min_items: 2 } }
+      codes: { type: string, format: country, list: { max_items: 3 } }
+  POST /paid/b:
+    price: 0.005
+    summary: S
+    upstream: https://internal.example/
+    body: { properties: { tags: { type: string, maxLength: 4, list: { max_items: 2 } } } }
+  POST /paid/c:
+    price: 0.005
+    summary: S
+    upstream: https://internal.example/
+    body: { schema: { type: object, description: A thing }, example: { a: 1 }, max_size: 2 KB }
+  POST /paid/d:
+    price: 0.005
+    summary: S
+    upstream: https://internal.example/
+    body: { media_type: text/plain, example: a }
+`)
+  const inputs = (path: string): { schema: JsonObject; takes: (given: object) => boolean } => {
+    const route = catalog.routes.find((each) => each.path === path)
+    if (route === undefined) throw new Error(path)
+    const validate = compileArguments(route)
+    const schema = inputSchema(route.parameters, route.operation.body)
+    return { schema, takes: (given) => validate(given).kind === 'valid' }
+  }
+  const lists = inputs('/paid/a')
+  t.match(lists.schema, {
+    properties: {
+      ids: {
+        minItems: 2,
+        maxItems: 3,
+        items: { maxLength: 2000 },
+        description: 'At most 2000 characters together.',
+      },
+      codes: { maxItems: 3, description: undefined },
+    },
+  })
+  t.ok(lists.takes({ ids: ['a', 'b'] }))
+  t.notOk(lists.takes({ ids: ['a'.repeat(1000), 'b'.repeat(1000)] }), 'with the separator 2001 characters')
+  const body = inputs('/paid/b')
+  t.match(body.schema, {
+    properties: { tags: { maxItems: 2, items: { maxLength: 4 }, description: undefined } },
+  })
+  t.ok(body.takes({ tags: ['abcd', 'abcd'] }), 'an array has limits for its items only')
+  t.notOk(body.takes({ tags: ['abcde'] }))
+  t.match(inputs('/paid/c').schema, { properties: { body: { description: 'A thing. At most 2000 bytes.' } } })
+  t.match(inputs('/paid/d').schema, { properties: { body: { maxLength: 1_000_000 } } })
+  const [ids] = catalog.routes[0]?.parameters ?? []
+  const pattern = new RegExp(String(ids && parameterSchema(ids)['pattern']), 'u')
+  for (const [text, isTaken] of [
+    ['a', false],
+    ['a,b', true],
+    [' a; b|c ', true],
+    ['a,b,c,d', false],
+    ['', false],
+  ] as const)
+    t.equal(pattern.test(text), isTaken, text)
 })
