@@ -1,3 +1,4 @@
+import { LEASE_MS } from '../base/money-times.ts'
 import { deleteAnswer, readAnswer, writeAnswer, writeStream } from './answers.ts'
 import type {
   AnswerHead,
@@ -15,7 +16,6 @@ import {
   closed,
   firstLook,
   isLeased,
-  LEASE_MS,
   nextCheckAt,
   casToken,
 } from './payment-lifecycle.ts'
