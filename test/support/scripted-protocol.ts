@@ -169,7 +169,12 @@ export async function openShop(t: Test): Promise<Shop> {
     denied: new Set<string>(),
     recentOffers: async () => [],
     buyers: new BuyerConnections(),
-    locks: new PaymentLocks({ ledger, owner: 'mine', now: () => clock.now, sleep: () => delay(2).then(() => undefined) }),
+    locks: new PaymentLocks({
+      ledger,
+      owner: 'mine',
+      now: () => clock.now,
+      sleep: () => delay(2).then(() => undefined),
+    }),
     stopping: new AbortController().signal,
     report: () => undefined,
   }

@@ -2,9 +2,7 @@ import { LOCK_MS, LOCK_PATIENCE_MS } from '../base/money-times.ts'
 import type { LeaseContext } from './lease.ts'
 import type { Lease, LeaseState } from './ledger.ts'
 
-
 const RETRY_MS = 50
-
 
 /** How long a busy process keeps the lock while others wait. */
 const TURN_MS = 1_000

@@ -1,4 +1,14 @@
-import { LEASE_MS, CLOCK_TOLERANCE_MS, AFTER_EXPIRY_MS, LONGEST_UNPAID_MS, FIRST_CHECK_MS, LONGEST_CHECK_MS, FIRST_LOOK_MS, LONGEST_LOOK_MS, LOOKS_GIVEN_UP_MS } from '../base/money-times.ts'
+import {
+  LEASE_MS,
+  CLOCK_TOLERANCE_MS,
+  AFTER_EXPIRY_MS,
+  LONGEST_UNPAID_MS,
+  FIRST_CHECK_MS,
+  LONGEST_CHECK_MS,
+  FIRST_LOOK_MS,
+  LONGEST_LOOK_MS,
+  LOOKS_GIVEN_UP_MS,
+} from '../base/money-times.ts'
 import { hash } from 'node:crypto'
 import type { Charged } from '../base/errors.ts'
 import type { PaymentRecord, Purchase, Receipt, Refund, SettlementAttempt } from './payment-record.ts'
@@ -11,9 +21,6 @@ import type { PaymentRecord, Purchase, Receipt, Refund, SettlementAttempt } from
 export type Queue = (typeof QUEUES)[number]
 export const QUEUES = ['money', 'blocks', 'cleanup'] as const
 
-
-
-
 /** When a signed payment is no longer awaited: payers choose `validBefore`, some the year 9999. */
 export function payableUntil({
   createdAt,
@@ -21,7 +28,6 @@ export function payableUntil({
 }: Pick<PaymentRecord, 'createdAt' | 'validBefore'>): number {
   return Math.min(validBefore, createdAt + LONGEST_UNPAID_MS)
 }
-
 
 export function isLeased({ leaseUntil }: PaymentRecord, now: number): boolean {
   return leaseUntil > now && leaseUntil <= now + LEASE_MS + CLOCK_TOLERANCE_MS
@@ -173,7 +179,11 @@ export function isUndelivered({ state, receipt, redeliver }: PaymentRecord): boo
 }
 
 /** Charged before the work, which has not succeeded; remains so until a refund. */
-export function isOwed({ settle, state, refund }: Pick<PaymentRecord, 'settle' | 'state' | 'refund'>): boolean {
+export function isOwed({
+  settle,
+  state,
+  refund,
+}: Pick<PaymentRecord, 'settle' | 'state' | 'refund'>): boolean {
   return settle === 'upfront' && state === 'settled' && refund?.kind !== 'sent'
 }
 

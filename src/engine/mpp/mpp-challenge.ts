@@ -19,7 +19,6 @@ export interface Terms {
   readonly recipient: string
 }
 
-
 /**
  * The protection space: the host without its port, as mppx derives it from a request and as its validator asks for.
  * It is hashed into the memo of the transfer, so another realm makes every credential that is under way worthless.

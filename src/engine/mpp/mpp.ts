@@ -29,7 +29,14 @@ import {
 } from './mpp-challenge.ts'
 import { findCredential, readCredential, type Credential, type FoundCredential } from './credential.ts'
 import { PendingTransfers } from './pending-transfers.ts'
-import { findReceipt, resume, send, simulateTransfer, UNAVAILABLE, type PayerTransfer } from './payer-transfer.ts'
+import {
+  findReceipt,
+  resume,
+  send,
+  simulateTransfer,
+  UNAVAILABLE,
+  type PayerTransfer,
+} from './payer-transfer.ts'
 import { Validator, type Answer, type SignedTransfer } from './validator.ts'
 
 interface MppSettings extends Clock {
@@ -105,7 +112,6 @@ interface PaymentContext extends Clock {
   readonly chain: Chain
   readonly pending: PendingTransfers
 }
-
 
 /** MPP on the Tempo method, intent charge, in pull mode: the client signs a transfer, which is broadcast here. */
 export function createMpp(context: PaymentContext, random: (bytes: number) => Uint8Array): Protocol {

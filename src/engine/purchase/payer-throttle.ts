@@ -1,7 +1,6 @@
 import { FAILURES_CLOSE_MS, UPFRONT_MS } from '../base/money-times.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 
-
 /** Records that a payer could not be charged after the work. */
 export async function noteFailure(ledger: Ledger, payer: string, id: string, now: number): Promise<void> {
   await ledger.addExpiring(nameOf(payer), `${now} ${id}`, now + UPFRONT_MS + FAILURES_CLOSE_MS)

@@ -5,8 +5,6 @@ import { isStreaming } from './execution.ts'
 import { isThrottled } from './payer-throttle.ts'
 import type { VerifiedPurchase, PurchaseDeps, Verified } from './request.ts'
 
-
-
 /**
  * Settles before the work if the catalog says so, the work would outlast the payment, the answer is a stream, or the
  * payer's settlements have failed.

@@ -89,7 +89,6 @@ function expectedOf(
 
 const NO_OFFER_OF_OURS = '"accepted" is not one of the offers made here'
 
-
 /** One signed authorization of scheme exact, EIP-3009, on one network. */
 function exactPayment(payload: PaymentPayload<ExactPayload>, accepted: SettleableNetwork): SchemePayment {
   const { network } = accepted
