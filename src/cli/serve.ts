@@ -41,7 +41,6 @@ function planOf({ flags, env, terminal }: Call): Plan | undefined {
     offline: flags.given('offline'),
     watch: flags.given('watch'),
     productionStrict: flags.given('production-strict'),
-    productionStrict: flags.given('production-strict'),
     dataDir: flags.text('data-dir') ?? env.dataDir,
   }
 }

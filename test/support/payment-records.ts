@@ -1,5 +1,6 @@
 import type { PaymentRecord, Purchase } from '../../src/engine/ledger/payment-record.ts'
-import { LEASE_MS, buyerKeyOf, identifierName, newRecord } from '../../src/engine/ledger/payment-lifecycle.ts'
+import { LEASE_MS } from '../../src/engine/base/money-times.ts'
+import { buyerKeyOf, identifierName, newRecord } from '../../src/engine/ledger/payment-lifecycle.ts'
 
 const PAYER = '0x00000000000000000000000000000000000000b0'
 

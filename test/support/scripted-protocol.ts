@@ -6,7 +6,8 @@ import type { Test } from 'tap'
 import type { Route } from '../../src/engine/catalog/catalog.ts'
 import type { PaymentRecord, Receipt, State, StoredAnswer } from '../../src/engine/ledger/payment-record.ts'
 import { BuyerConnections } from '../../src/engine/http/buyer-connections.ts'
-import { LEASE_MS, buyerKeyOf } from '../../src/engine/ledger/payment-lifecycle.ts'
+import { LEASE_MS } from '../../src/engine/base/money-times.ts'
+import { buyerKeyOf } from '../../src/engine/ledger/payment-lifecycle.ts'
 import type { Ledger } from '../../src/engine/ledger/ledger.ts'
 import { writeAnswer } from '../../src/engine/ledger/answers.ts'
 import { openLmdbLedger } from '../../src/engine/ledger/lmdb/lmdb-ledger.ts'
@@ -169,7 +170,12 @@ export async function openShop(t: Test): Promise<Shop> {
     denied: new Set<string>(),
     recentOffers: async () => [],
     buyers: new BuyerConnections(),
-    locks: new PaymentLocks({ ledger, owner: 'mine', now: () => clock.now, sleep: () => delay(2).then(() => undefined) }),
+    locks: new PaymentLocks({
+      ledger,
+      owner: 'mine',
+      now: () => clock.now,
+      sleep: () => delay(2).then(() => undefined),
+    }),
     stopping: new AbortController().signal,
     report: () => undefined,
   }

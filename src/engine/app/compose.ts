@@ -129,10 +129,9 @@ export function protocolsOf(
   const { x402, mpp } = payments
   const tempo = mpp === undefined ? undefined : networks.mpp.of(mpp)
   const schemes = x402 === undefined ? [] : schemesOf(x402, networks)
-  return [
-    schemes.length === 0 ? undefined : createX402({ service, baseUrl, schemes, random }),
-    tempo,
-  ].filter((protocol) => protocol !== undefined)
+  return [schemes.length === 0 ? undefined : createX402({ service, baseUrl, schemes, random }), tempo].filter(
+    (protocol) => protocol !== undefined,
+  )
 }
 
 /** The schemes of x402 with which a catalog can be paid, in order of preference. */

@@ -93,11 +93,7 @@ function compilePayments(context: CheckContext): Payments {
     payTo: payments?.pay_to === undefined ? undefined : toChecksum(payments.pay_to),
     repriceGrace: duration(payments?.reprice_grace, '5m'),
     redeliver: duration(payments?.redeliver, '24h'),
-    denied: [
-      ...new Set(
-        deniedFiles(context).flatMap(({ lines = [] }) => lines.map(({ word }) => word)),
-      ),
-    ],
+    denied: [...new Set(deniedFiles(context).flatMap(({ lines = [] }) => lines.map(({ word }) => word)))],
     payerLimit: compilePayerLimit(context),
     x402:
       x402 === undefined

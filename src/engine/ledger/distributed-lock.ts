@@ -1,12 +1,8 @@
+import { LOCK_MS, LOCK_PATIENCE_MS } from '../base/money-times.ts'
 import type { LeaseContext } from './lease.ts'
 import type { Lease, LeaseState } from './ledger.ts'
 
-const LOCK_MS = 15_000
-
 const RETRY_MS = 50
-
-/** Longer than a lease, so that the lease of a dead process expires in the meantime. */
-export const ACQUIRE_TIMEOUT_MS = 20_000
 
 /** How long a busy process keeps the lock while others wait. */
 const TURN_MS = 1_000
@@ -32,7 +28,7 @@ export class DistributedLock {
    * Acquires the lock within `ms` milliseconds; undefined when another process keeps it. Each acquisition has a
    * higher fencing token.
    */
-  async acquire(ms: number = ACQUIRE_TIMEOUT_MS): Promise<Lease | undefined> {
+  async acquire(ms: number = LOCK_PATIENCE_MS): Promise<Lease | undefined> {
     const { now, sleep } = this.#settings
     const patience = now() + ms
     for (;;) {

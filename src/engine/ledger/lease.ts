@@ -1,3 +1,4 @@
+import { LEASE_MS } from '../base/money-times.ts'
 import { deleteAnswer, readAnswer, writeAnswer, writeStream } from './answers.ts'
 import type {
   AnswerHead,
@@ -10,15 +11,7 @@ import type {
 } from './payment-record.ts'
 import type { Change, Ledger } from './ledger.ts'
 import type { SchemeStateChange } from './scheme-state.ts'
-import {
-  newRecord,
-  closed,
-  firstLook,
-  isLeased,
-  LEASE_MS,
-  nextCheckAt,
-  casToken,
-} from './payment-lifecycle.ts'
+import { newRecord, closed, firstLook, isLeased, nextCheckAt, casToken } from './payment-lifecycle.ts'
 import type { JointCommit } from './joint-commit.ts'
 import { CommitAbandonedError } from './joint-commit.ts'
 
@@ -96,10 +89,12 @@ export class PaymentLease {
 
   /** Like `advance` to `settling`, in one commit with other payments if there are any. */
   dispatch(changes: Pick<PaymentRecord, 'dispatch' | 'runs'>, joint?: JointCommit): Promise<PaymentRecord> {
-    const store = joint && (async (change: RecordChange) => {
-      await joint.store(change)
-      return true
-    })
+    const store =
+      joint &&
+      (async (change: RecordChange) => {
+        await joint.store(change)
+        return true
+      })
     return this.#write((entry) => ({ ...entry, ...changes, state: 'settling' }), LEASE_MS, store)
   }
 

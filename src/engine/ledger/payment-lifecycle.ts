@@ -1,3 +1,14 @@
+import {
+  LEASE_MS,
+  CLOCK_TOLERANCE_MS,
+  AFTER_EXPIRY_MS,
+  LONGEST_UNPAID_MS,
+  FIRST_CHECK_MS,
+  LONGEST_CHECK_MS,
+  FIRST_LOOK_MS,
+  LONGEST_LOOK_MS,
+  LOOKS_GIVEN_UP_MS,
+} from '../base/money-times.ts'
 import { hash } from 'node:crypto'
 import type { Charged } from '../base/errors.ts'
 import type { PaymentRecord, Purchase, Receipt, Refund, SettlementAttempt } from './payment-record.ts'
@@ -10,15 +21,6 @@ import type { PaymentRecord, Purchase, Receipt, Refund, SettlementAttempt } from
 export type Queue = (typeof QUEUES)[number]
 export const QUEUES = ['money', 'blocks', 'cleanup'] as const
 
-/** A payment counts as unused only after a block beyond its expiry. */
-const AFTER_END_MS = 30_000
-
-/** Longest time for which an unpaid record is kept, whatever the expiry of the signed payment. */
-const LONGEST_UNPAID_MS = 3_600_000
-
-const FIRST_CHECK_MS = 5_000
-const LONGEST_WAIT_MS = 300_000
-
 /** When a signed payment is no longer awaited: payers choose `validBefore`, some the year 9999. */
 export function payableUntil({
   createdAt,
@@ -27,41 +29,97 @@ export function payableUntil({
   return Math.min(validBefore, createdAt + LONGEST_UNPAID_MS)
 }
 
-/** How long a dead owner blocks others. */
-export const LEASE_MS = 10_000
-/** A lease that ends later than a new one by more than this was written with a wrong clock. */
-const CLOCK_TOLERANCE_MS = 2_000
-
 export function isLeased({ leaseUntil }: PaymentRecord, now: number): boolean {
   return leaseUntil > now && leaseUntil <= now + LEASE_MS + CLOCK_TOLERANCE_MS
 }
 
-/** When a record must be processed next, by its state; undefined: never again. */
-export function nextCheckAt(entry: Omit<PaymentRecord, 'due'>): number | undefined {
-  const { state, receipt, pendingWrite, leaseUntil, updatedAt } = entry
-  if (receipt !== undefined || state === 'settled' || state === 'sent') return afterSettlement(entry)
+/**
+ * What a record is, of all the combinations of its members that occur; `docs/money-path.md` says what each means. It
+ * alone decides when the record is looked at again.
+ */
+export const SITUATIONS = [
+  'reserved',
+  'answer unpaid',
+  'sending',
+  'outcome unknown',
+  'void',
+  'void with a write',
+  'undone for good',
+  'settled with a write',
+  'settled in an open block',
+  'settled and kept',
+  'refund due',
+  'closed',
+] as const
+export type Situation = (typeof SITUATIONS)[number]
+
+export function situationOf(entry: Omit<PaymentRecord, 'due'>): Situation {
+  const { state, receipt, pendingWrite, lookAt, undone } = entry
+  if (receipt !== undefined || state === 'settled' || state === 'sent') {
+    if (pendingWrite !== undefined) return 'settled with a write'
+    if (lookAt !== undefined) return 'settled in an open block'
+    if (keptUntil(entry) !== undefined) return 'settled and kept'
+    return isRefundDue(entry, Infinity) ? 'refund due' : 'closed'
+  }
   switch (state) {
     case 'reserved':
+      return 'reserved'
     case 'settling':
+      return 'sending'
+    case 'fulfilled':
+      return 'answer unpaid'
+    case 'unknown':
+      return 'outcome unknown'
+    case 'voided':
+      if (pendingWrite !== undefined) return 'void with a write'
+      return undone === undefined ? 'void' : 'undone for good'
+  }
+}
+
+/** When a record must be processed next; undefined: never again. */
+export function nextCheckAt(entry: Omit<PaymentRecord, 'due'>): number | undefined {
+  const { leaseUntil, updatedAt, lookAt = 0 } = entry
+  switch (situationOf(entry)) {
+    case 'reserved':
+    case 'sending':
       return leaseUntil
-    case 'fulfilled': {
+    case 'answer unpaid': {
       // The work is done and nothing was sent: the payment may arrive again until it expires.
-      const end = payableUntil(entry) + AFTER_END_MS
+      const end = payableUntil(entry) + AFTER_EXPIRY_MS
       return updatedAt < end ? Math.max(leaseUntil, end) : updatedAt + backoff(entry)
     }
-    case 'voided':
-      if (pendingWrite !== undefined) return nextAttempt(entry)
-      // Answered and not charged any more: the operator has to see it.
-      if (entry.undone !== undefined) return undefined
-      return Math.max(leaseUntil, payableUntil(entry) + AFTER_END_MS)
-    case 'unknown':
+    case 'outcome unknown':
       return updatedAt + backoff(entry)
+    case 'void':
+      return Math.max(leaseUntil, payableUntil(entry) + AFTER_EXPIRY_MS)
+    case 'void with a write':
+    case 'settled with a write':
+      return nextAttempt(entry)
+    case 'settled in an open block':
+      return Math.max(leaseUntil, lookAt)
+    case 'settled and kept':
+      return Math.max(leaseUntil, keptUntil(entry) ?? 0)
+    case 'refund due':
+      return NEVER
+    // Answered and not charged any more: the operator has to see it.
+    case 'undone for good':
+    case 'closed':
+      return undefined
   }
+}
+
+/** Until when something of a settled payment is kept that is then deleted: its answer, or what works as a payment order. */
+function keptUntil(entry: Omit<PaymentRecord, 'due'>): number | undefined {
+  const { answer, settledAt = 0, redeliver } = entry
+  const times: number[] = []
+  if (answer !== undefined || redeliver > 0) times.push(settledAt + redeliver)
+  if (paymentOrderOf(entry.dispatch) !== undefined) times.push(payableUntil(entry) + AFTER_EXPIRY_MS)
+  return times.length === 0 ? undefined : Math.min(...times)
 }
 
 /** Increasing pauses: a failure may last. */
 function backoff({ attempts }: Pick<PaymentRecord, 'attempts'>): number {
-  return Math.min(FIRST_CHECK_MS * 2 ** Math.min(attempts, 10), LONGEST_WAIT_MS)
+  return Math.min(FIRST_CHECK_MS * 2 ** Math.min(attempts, 10), LONGEST_CHECK_MS)
 }
 
 /** The first attempt is due at the end of the lease, in case its process has died. */
@@ -69,23 +127,6 @@ function nextAttempt(entry: Pick<PaymentRecord, 'leaseUntil' | 'updatedAt' | 'at
   const { leaseUntil, updatedAt, attempts } = entry
   return attempts <= 1 ? leaseUntil : Math.max(leaseUntil, updatedAt + backoff(entry))
 }
-
-function afterSettlement(entry: Omit<PaymentRecord, 'due'>): number | undefined {
-  const { answer, pendingWrite, leaseUntil, settledAt, lookAt, redeliver } = entry
-  if (pendingWrite !== undefined) return nextAttempt(entry)
-  if (lookAt !== undefined) return Math.max(leaseUntil, lookAt)
-  const times: number[] = []
-  if (answer !== undefined || redeliver > 0) times.push((settledAt ?? 0) + redeliver)
-  if (paymentOrderOf(entry.dispatch) !== undefined) times.push(payableUntil(entry) + AFTER_END_MS)
-  if (times.length > 0) return Math.max(leaseUntil, Math.min(...times))
-  return isRefundDue(entry, Infinity) ? NEVER : undefined
-}
-
-/** First look at the block of a settled payment. Most reorganisations are shorter. */
-const FIRST_LOOK_MS = 15_000
-const LONGEST_LOOK_MS = 600_000
-/** A block that could not be looked at for so long counts as final. */
-const GIVEN_UP_MS = 86_400_000
 
 /** The members of a settled payment that say when its block is looked at: none when no node has shown the block. */
 export function firstLook({ block }: Receipt, now: number): Pick<PaymentRecord, 'lookAt'> {
@@ -102,7 +143,7 @@ export function nextLook(
   now: number,
 ): number | undefined {
   const age = now - settledAt
-  if (age >= GIVEN_UP_MS) return undefined
+  if (age >= LOOKS_GIVEN_UP_MS) return undefined
   if (progress === undefined) return now + FIRST_LOOK_MS
   const end = settledAt + (age / progress) * 1.1
   return Math.round(Math.max(now + FIRST_LOOK_MS, Math.min(end, now + Math.min(2 * age, LONGEST_LOOK_MS))))
@@ -138,7 +179,11 @@ export function isUndelivered({ state, receipt, redeliver }: PaymentRecord): boo
 }
 
 /** Charged before the work, which has not succeeded; remains so until a refund. */
-export function isOwed({ settle, state, refund }: Pick<PaymentRecord, 'settle' | 'state' | 'refund'>): boolean {
+export function isOwed({
+  settle,
+  state,
+  refund,
+}: Pick<PaymentRecord, 'settle' | 'state' | 'refund'>): boolean {
   return settle === 'upfront' && state === 'settled' && refund?.kind !== 'sent'
 }
 

@@ -1,3 +1,4 @@
+import { MPP_CHALLENGE_MS } from '../base/money-times.ts'
 import { createHash, createHmac, hash, timingSafeEqual } from 'node:crypto'
 import type { Endpoint } from '../catalog/catalog.ts'
 import { canonicalJson, slim, type Json, type JsonObject } from '../base/json.ts'
@@ -17,9 +18,6 @@ export interface Terms {
   readonly currency: string
   readonly recipient: string
 }
-
-/** How long a challenge can be paid: the scheme’s clients and mppx use the same. */
-const LIFETIME_MS = 300_000
 
 /**
  * The protection space: the host without its port, as mppx derives it from a request and as its validator asks for.
@@ -195,7 +193,7 @@ function prepareHmac(secretKey: string, beginning: string): (rest: string) => st
 function expiryAfter(now: () => number): () => string {
   let [end, expires] = [0, '']
   return () => {
-    const next = now() + LIFETIME_MS
+    const next = now() + MPP_CHALLENGE_MS
     if (next !== end) [end, expires] = [next, new Date(next).toISOString()]
     return expires
   }

@@ -1,3 +1,4 @@
+import { MPP_LONGEST_WORK_MS } from '../base/money-times.ts'
 import { createHash } from 'node:crypto'
 import { toChecksum } from '../base/address.ts'
 import type { Payments } from '../catalog/catalog.ts'
@@ -28,7 +29,14 @@ import {
 } from './mpp-challenge.ts'
 import { findCredential, readCredential, type Credential, type FoundCredential } from './credential.ts'
 import { PendingTransfers } from './pending-transfers.ts'
-import { findReceipt, resume, send, simulateTransfer, UNAVAILABLE, type PayerTransfer } from './payer-transfer.ts'
+import {
+  findReceipt,
+  resume,
+  send,
+  simulateTransfer,
+  UNAVAILABLE,
+  type PayerTransfer,
+} from './payer-transfer.ts'
 import { Validator, type Answer, type SignedTransfer } from './validator.ts'
 
 interface MppSettings extends Clock {
@@ -105,9 +113,6 @@ interface PaymentContext extends Clock {
   readonly pending: PendingTransfers
 }
 
-/** A transaction lives for 25 s, of which the settlement takes its part. */
-const LONGEST_WORK_MS = 15_000
-
 /** MPP on the Tempo method, intent charge, in pull mode: the client signs a transfer, which is broadcast here. */
 export function createMpp(context: PaymentContext, random: (bytes: number) => Uint8Array): Protocol {
   const { terms, secretKeys, now } = context
@@ -119,7 +124,7 @@ export function createMpp(context: PaymentContext, random: (bytes: number) => Ui
       : found
   const protocol: Protocol = {
     name: 'mpp',
-    longestWork: LONGEST_WORK_MS,
+    longestWork: MPP_LONGEST_WORK_MS,
     payerKeys: (text) => [evmPayerKey(text)].filter((key) => key !== undefined),
     detect: ({ authorization }) => take(findCredential(authorization)),
     tools: toolsOf(take),

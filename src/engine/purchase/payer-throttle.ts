@@ -1,13 +1,9 @@
+import { FAILURES_CLOSE_MS, UPFRONT_MS } from '../base/money-times.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-
-/** Two failed settlements this close together put a payer on upfront… */
-const CLOSE_MS = 600_000
-/** …for this long after the second. */
-const UPFRONT_MS = 3_600_000
 
 /** Records that a payer could not be charged after the work. */
 export async function noteFailure(ledger: Ledger, payer: string, id: string, now: number): Promise<void> {
-  await ledger.addExpiring(nameOf(payer), `${now} ${id}`, now + UPFRONT_MS + CLOSE_MS)
+  await ledger.addExpiring(nameOf(payer), `${now} ${id}`, now + UPFRONT_MS + FAILURES_CLOSE_MS)
 }
 
 /** Whether a payer has to pay before the work. */
@@ -18,7 +14,7 @@ export async function isThrottled(ledger: Ledger, payer: string, now: number): P
   const times = Array.from(byPayment.values()).sort((a, b) => a - b)
   return times.some((time, place) => {
     const before = times[place - 1]
-    return before !== undefined && time - before <= CLOSE_MS && now - time < UPFRONT_MS
+    return before !== undefined && time - before <= FAILURES_CLOSE_MS && now - time < UPFRONT_MS
   })
 }
 

@@ -33,7 +33,11 @@ export class PaymentLocks {
     }
   }
 
-  async #takeTurn<T>(name: string, work: () => Promise<T>, before: Queue | undefined): Promise<T | undefined> {
+  async #takeTurn<T>(
+    name: string,
+    work: () => Promise<T>,
+    before: Queue | undefined,
+  ): Promise<T | undefined> {
     await before
     const lock = new DistributedLock({ ...this.#deps, name: `payment:${name}` })
     if ((await lock.acquire()) === undefined) return undefined

@@ -1,3 +1,4 @@
+import { LOST_ANSWER_MS } from '../base/money-times.ts'
 import type { Endpoint, Operation } from '../catalog/catalog.ts'
 import type { Quote } from '../catalog/price/price.ts'
 import { quoteRule } from '../catalog/price/rule.ts'
@@ -229,8 +230,6 @@ async function buy(purchase: VerifiedPurchase): Promise<PurchaseResult> {
 
 const NOTHING_LOST: NewPurchase = { kind: 'new', unsold: undefined }
 
-/** Greatest age of a purchase whose answer counts as lost. */
-const LOST_MS = 600_000
 /** Most lost answers of one buyer; older ones are redelivered for their own payments only. */
 const MOST_LOST = 20
 
@@ -244,7 +243,7 @@ async function listUndelivered({
   // A second call with effects may be intended: only an identifier of the buyer makes it the same one.
   if (method !== 'GET') return []
   const buyer = buyerKeyOf(verified.payer, id, request.digest)
-  return deps.ledger.undelivered(buyer, deps.now() - LOST_MS, MOST_LOST)
+  return deps.ledger.undelivered(buyer, deps.now() - LOST_ANSWER_MS, MOST_LOST)
 }
 
 async function describe(purchase: VerifiedPurchase): Promise<Purchase> {

@@ -1,14 +1,9 @@
+import { SETTLING_MS, SHORTEST_WORK_MS } from '../base/money-times.ts'
 import type { Refusal } from '../base/errors.ts'
 import type { SettleOrder } from '../ledger/payment-record.ts'
 import { isStreaming } from './execution.ts'
 import { isThrottled } from './payer-throttle.ts'
 import type { VerifiedPurchase, PurchaseDeps, Verified } from './request.ts'
-
-/** Left of a payment's validity when its settlement begins. */
-const SETTLING_MS = 6_000
-
-/** Less time than this is not worth beginning with. */
-const SHORTEST_WORK_MS = 3_000
 
 /**
  * Settles before the work if the catalog says so, the work would outlast the payment, the answer is a stream, or the

@@ -160,9 +160,7 @@ export async function resume(purchase: LeasedPurchase): Promise<PurchaseResult> 
     // Until it is charged in the ledger, nothing is stored: a buyer who sends the payment again has the work done again.
     if (payment.commit === undefined) await lease.advance('fulfilled', { answer })
   }
-  return payment.commit === undefined
-    ? settle(purchase, payment)
-    : chargeInLedger(purchase, payment, answer)
+  return payment.commit === undefined ? settle(purchase, payment) : chargeInLedger(purchase, payment, answer)
 }
 
 /** Stores answer, receipt and the state of the channel together: charged and answered, or neither. */

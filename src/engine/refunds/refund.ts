@@ -1,3 +1,4 @@
+import { REFUND_VALID_S } from '../base/money-times.ts'
 import { keccak256, stringToHex } from 'viem'
 import { sign } from 'viem/accounts'
 import type { Transaction as TempoTransaction } from 'viem/tempo'
@@ -79,8 +80,6 @@ function isFinal({ raw, validBefore = 0 }: SentRefund, now: number): boolean {
 
 /** How long a broadcast refund is waited for. */
 const PACE = { first: 100, factor: 1.5, longest: 2_000, patience: 60_000 }
-/** Seconds after which a refund that is in no block never will be. */
-const VALID_S = 3_600
 const BALANCE_CALL = keccak256(stringToHex('balanceOf(address)')).slice(2, 10)
 const TRANSFER_CALL = keccak256(stringToHex('transferWithMemo(address,uint256,bytes32)')).slice(2, 10)
 
@@ -212,7 +211,7 @@ type SignedRefund =
 async function signTransaction(context: RefundContext, terms: RefundTerms): Promise<SignedRefund> {
   const { chain, chainId, key, from, now } = context
   const { by, token, amount } = terms
-  const validBefore = Math.floor(now() / 1000) + VALID_S
+  const validBefore = Math.floor(now() / 1000) + REFUND_VALID_S
   const data = await callOf(context, terms, validBefore)
   const [gas, fees, nonce, coins, tokens] = await Promise.all([
     chain.estimateGas(from, token, data),

@@ -74,9 +74,7 @@ const validate = new Ajv2020({ allowUnionTypes: true, validateSchema: false }).c
 const LONGEST = 32_768
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 
-export type Decoded =
-  | { readonly kind: 'payload'; readonly payload: PaymentPayload }
-  | Malformed
+export type Decoded = { readonly kind: 'payload'; readonly payload: PaymentPayload } | Malformed
 
 export type Malformed = Extract<Detection, { readonly kind: 'malformed' }>
 
@@ -102,7 +100,9 @@ export function readPayload(value: unknown): Decoded {
 export function faultOf(first: ErrorObject | undefined, at: string, asker: string): string {
   const missing: unknown = first?.keyword === 'required' ? first.params['missingProperty'] : undefined
   const place = at + (first?.instancePath ?? '')
-  return typeof missing === 'string' ? `${place}/${missing} is missing` : `${place} is not what ${asker} asks for`
+  return typeof missing === 'string'
+    ? `${place}/${missing} is missing`
+    : `${place} is not what ${asker} asks for`
 }
 
 function wrongVersion(version: unknown): Decoded {

@@ -70,7 +70,8 @@ export function createChallenge(
   const listing = bazaarExtension(endpoint, COMPLETE)
   return {
     prepare: ({ resource: url, error, reoffer }) => {
-      const used = reoffer === undefined ? draft() : draftsOf(endpoint, price, corrected(settings, reoffer)).fit()
+      const used =
+        reoffer === undefined ? draft() : draftsOf(endpoint, price, corrected(settings, reoffer)).fit()
       const write = used.prepare(url, error)
       return () => write(settings.nextToken())
     },
@@ -113,7 +114,10 @@ export function createChallenge(
 }
 
 /** The settings with the offer that a scheme has corrected, for one payer. */
-function corrected(settings: ChallengeSettings, { scheme, network, extra }: CorrectedOffer): ChallengeSettings {
+function corrected(
+  settings: ChallengeSettings,
+  { scheme, network, extra }: CorrectedOffer,
+): ChallengeSettings {
   const offers = settings.offers.map((offer) =>
     offer.scheme === scheme && offer.network === network
       ? { ...offer, extra: { ...offer.extra, ...extra } }

@@ -1,6 +1,6 @@
 import type { Address } from '../../base/address.ts'
 import { type LeaseContext } from '../../ledger/lease.ts'
-import { ACQUIRE_TIMEOUT_MS } from '../../ledger/distributed-lock.ts'
+import { LOCK_PATIENCE_MS } from '../../base/money-times.ts'
 import type { Network } from '../../base/networks.ts'
 import { answer, batchesOf, batchOf, gasAtRisk, group } from './batch.ts'
 import { persist } from './record-dispatch.ts'
@@ -194,7 +194,7 @@ export class Signer {
     const both = [...willing, ...patient]
     if (both.length === 0 || (await this.#nonces.acquire(BROADCAST_MS, 0))) return both
     answer(willing, IN_USE)
-    if (patient.length === 0 || (await this.#nonces.acquire(BROADCAST_MS, ACQUIRE_TIMEOUT_MS))) return patient
+    if (patient.length === 0 || (await this.#nonces.acquire(BROADCAST_MS, LOCK_PATIENCE_MS))) return patient
     return answer(patient, IN_USE)
   }
 

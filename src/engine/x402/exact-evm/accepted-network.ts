@@ -13,5 +13,13 @@ export interface AcceptedNetwork {
 /** What scheme exact offers on it. */
 export function offerOf({ network, payTo, timeoutSeconds }: AcceptedNetwork): NetworkOffer {
   const { address: asset, decimals, name, version } = network.token
-  return { scheme: 'exact', network: network.id, asset, decimals, payTo, timeoutSeconds, extra: { name, version } }
+  return {
+    scheme: 'exact',
+    network: network.id,
+    asset,
+    decimals,
+    payTo,
+    timeoutSeconds,
+    extra: { name, version },
+  }
 }

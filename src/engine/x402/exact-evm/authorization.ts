@@ -23,24 +23,24 @@ const address = { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' }
 const decimal = { type: 'string', pattern: '^(0|[1-9][0-9]{0,77})$' }
 
 const schema = {
+  type: 'object',
+  required: ['signature', 'authorization'],
+  properties: {
+    signature: { type: 'string', pattern: '^0x([0-9a-fA-F]{2}){65,2048}$' },
+    authorization: {
       type: 'object',
-      required: ['signature', 'authorization'],
+      required: ['from', 'to', 'value', 'validAfter', 'validBefore', 'nonce'],
       properties: {
-        signature: { type: 'string', pattern: '^0x([0-9a-fA-F]{2}){65,2048}$' },
-        authorization: {
-          type: 'object',
-          required: ['from', 'to', 'value', 'validAfter', 'validBefore', 'nonce'],
-          properties: {
-            from: address,
-            to: address,
-            value: decimal,
-            validAfter: decimal,
-            validBefore: decimal,
-            nonce: { type: 'string', pattern: '^0x[0-9a-fA-F]{64}$' },
-          },
-        },
+        from: address,
+        to: address,
+        value: decimal,
+        validAfter: decimal,
+        validBefore: decimal,
+        nonce: { type: 'string', pattern: '^0x[0-9a-fA-F]{64}$' },
       },
-    }
+    },
+  },
+}
 
 const validate = new Ajv2020({ validateSchema: false }).compile<ExactPayload>(schema)
 

@@ -1,3 +1,4 @@
+import { VALIDITY_MARGIN_S, VALIDITY_SLACK_S } from '../../base/money-times.ts'
 import { isAddress, sameAddress } from '../../base/address.ts'
 import type { Refusal } from '../../base/errors.ts'
 import { CANNOT_LOOK, type BlockLook } from '../../chains/evm/finality.ts'
@@ -88,11 +89,6 @@ function expectedOf(
 
 const NO_OFFER_OF_OURS = '"accepted" is not one of the offers made here'
 
-/** Seconds of validity a payment must still have, as every x402 implementation asks. */
-const MARGIN_SECONDS = 6
-/** Seconds a payment may be valid beyond its offer, for fast clocks; its record is kept as long. */
-const SLACK_SECONDS = 600
-
 /** One signed authorization of scheme exact, EIP-3009, on one network. */
 function exactPayment(payload: PaymentPayload<ExactPayload>, accepted: SettleableNetwork): SchemePayment {
   const { network } = accepted
@@ -162,11 +158,11 @@ function checkAuthorization(
     return refuse(code, `authorization.value is ${value}; the offer asks for ${amount}`)
   }
   const late = 'invalid_exact_evm_payload_authorization_valid_before'
-  if (BigInt(validBefore) < BigInt(seconds + MARGIN_SECONDS)) {
-    return refuse(late, `authorization.validBefore leaves less than ${MARGIN_SECONDS} seconds`)
+  if (BigInt(validBefore) < BigInt(seconds + VALIDITY_MARGIN_S)) {
+    return refuse(late, `authorization.validBefore leaves less than ${VALIDITY_MARGIN_S} seconds`)
   }
-  if (BigInt(validBefore) > BigInt(seconds + maxTimeoutSeconds + SLACK_SECONDS)) {
-    const most = `${maxTimeoutSeconds} seconds, with ${SLACK_SECONDS} more for clocks that differ`
+  if (BigInt(validBefore) > BigInt(seconds + maxTimeoutSeconds + VALIDITY_SLACK_S)) {
+    const most = `${maxTimeoutSeconds} seconds, with ${VALIDITY_SLACK_S} more for clocks that differ`
     return refuse(late, `authorization.validBefore is further away than ${most}`)
   }
   if (BigInt(validAfter) > BigInt(seconds)) {

@@ -1,3 +1,4 @@
+import { FACILITATOR_ASKED_MS } from '../../base/money-times.ts'
 import { poll, type Clock, type Pace } from '../../base/poll.ts'
 import type { ErrorCode, Refusal } from '../../base/errors.ts'
 import type { SettlementAttempt } from '../../ledger/payment-record.ts'
@@ -25,8 +26,6 @@ interface FacilitatorContext extends Clock {
 const SIMULATION_MS = 5_000
 /** Who has used it longer ago than this is found when the payment is resolved, by the time it came. */
 const RECENT_MS = 600_000
-/** A facilitator that does not know by then will never know. */
-const ASK_UNTIL_MS = 3_600_000
 
 const UNREACHABLE: Refusal = {
   code: 'chain_unavailable',
@@ -313,7 +312,7 @@ async function settleAgain(
   validBefore: number,
 ): Promise<SettleResponse | undefined> {
   if (dispatch.kind !== 'facilitator' || dispatch.request === undefined) return undefined
-  if (now() > validBefore + ASK_UNTIL_MS) return undefined
+  if (now() > validBefore + FACILITATOR_ASKED_MS) return undefined
   const facilitator = facilitators.find(({ url }) => url === dispatch.url)
   const answer = await facilitator?.settle(dispatch.request)
   return answer?.kind === 'answer' ? answer.value : undefined

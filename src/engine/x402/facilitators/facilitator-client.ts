@@ -1,3 +1,4 @@
+import { FACILITATOR_SETTLE_MS } from '../../base/money-times.ts'
 import { isTransactionHash } from '../../chains/evm/log-scanner.ts'
 import { isJsonObject, parseJson } from '../../base/json.ts'
 import type { Network } from '../../base/networks.ts'
@@ -59,8 +60,6 @@ interface SupportedKind {
 
 const VERIFY_MS = 8_000
 const SUPPORTED_MS = 5_000
-/** Slower than any facilitator that waits for its block. */
-const SETTLE_MS = 30_000
 /** A real answer is below 4 KB. */
 const LARGEST_BYTES = 65_536
 
@@ -108,7 +107,7 @@ export function createFacilitator(
   return {
     url,
     verify: (body) => ask('verify', { body, milliseconds: VERIFY_MS }, asVerifyResponse),
-    settle: (body) => ask('settle', { body, milliseconds: SETTLE_MS }, asSettleResponse),
+    settle: (body) => ask('settle', { body, milliseconds: FACILITATOR_SETTLE_MS }, asSettleResponse),
     supported: () => ask('supported', { milliseconds: SUPPORTED_MS }, asSupportedKinds),
   }
 }

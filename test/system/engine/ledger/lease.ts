@@ -13,7 +13,7 @@ import {
 import { CommitAbandonedError, JointCommit } from '../../../../src/engine/ledger/joint-commit.ts'
 import { cleanUp } from '../../../../src/engine/ledger/clean-up.ts'
 import type { PaymentRecord, Receipt } from '../../../../src/engine/ledger/payment-record.ts'
-import { LEASE_MS } from '../../../../src/engine/ledger/payment-lifecycle.ts'
+import { LEASE_MS } from '../../../../src/engine/base/money-times.ts'
 import { LedgerError } from '../../../../src/engine/base/errors.ts'
 import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
 import { openLmdbLedger } from '../../../../src/engine/ledger/lmdb/lmdb-ledger.ts'

@@ -5,7 +5,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { VARIABLES } from '../../../../src/engine/app/setting-names.ts'
 import type { Settler } from '../../../../src/engine/x402/exact-evm/settler.ts'
-import { openX402Networks, type NetworkSettings } from '../../../../src/engine/x402/exact-evm/exact-networks.ts'
+import {
+  openX402Networks,
+  type NetworkSettings,
+} from '../../../../src/engine/x402/exact-evm/exact-networks.ts'
 import { readProblem } from '../../../support/http.ts'
 import { openFacilitator, type FacilitatorServer } from '../../../support/facilitator.ts'
 import {

@@ -1,7 +1,10 @@
 import t from 'tap'
 import { VARIABLES } from '../../../../src/engine/app/setting-names.ts'
 import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
-import { openX402Networks, type NetworkSettings } from '../../../../src/engine/x402/exact-evm/exact-networks.ts'
+import {
+  openX402Networks,
+  type NetworkSettings,
+} from '../../../../src/engine/x402/exact-evm/exact-networks.ts'
 import { startBase } from '../../../support/base-chain.ts'
 import { openRpcProxy } from '../../../support/rpc-proxy.ts'
 import { randomKey } from '../../../support/payment.ts'

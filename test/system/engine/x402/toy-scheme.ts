@@ -51,7 +51,9 @@ async function openShop(t: Test, bank: string, ledger: string | undefined): Prom
   const settings = JSON.stringify({ bank, dataDir, ledger })
   let child: ChildProcess
   const start = async (): Promise<string> => {
-    child = spawn(process.execPath, [`--import=${TSX}`, SHOP, settings], { stdio: ['ignore', 'pipe', 'ignore'] })
+    child = spawn(process.execPath, [`--import=${TSX}`, SHOP, settings], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
     const [line] = await once(child.stdout ?? child, 'data')
     return `http://127.0.0.1:${String(line).trim()}`
   }
@@ -86,7 +88,11 @@ function required(response: Response): Accepts['accepts'][number] {
 }
 
 /** A payment header of a payer whose tab was charged `base`. */
-async function sign(shop: Shop, path: string, voucher: Partial<Voucher> & { payer: string }): Promise<string> {
+async function sign(
+  shop: Shop,
+  path: string,
+  voucher: Partial<Voucher> & { payer: string },
+): Promise<string> {
   const accepted = required(await fetch(shop.url + path))
   const whole = { type: 'voucher', base: '0', ceiling: CEILING, validBefore: Date.now() + 3_600_000 } as const
   const { type, payer, base, ceiling, validBefore } = { ...whole, ...voucher }
@@ -120,7 +126,10 @@ function testTabs(name: string, place: (t: Test) => string | undefined): void {
     const upfront = await sign(shop, '/paid/first/one', { payer: 'Alice', base: '5000' })
     const first = await pay(shop, '/paid/first/one', upfront)
     t.equal(first.status, 200, await first.text())
-    await until('both tabs are claimed', () => bank.claims.get('Alice') === '10000' && bank.claims.has('alice'))
+    await until(
+      'both tabs are claimed',
+      () => bank.claims.get('Alice') === '10000' && bank.claims.has('alice'),
+    )
     t.equal(bank.claims.get('alice'), '5000')
   })
 
@@ -132,9 +141,19 @@ function testTabs(name: string, place: (t: Test) => string | undefined): void {
       paths.map((path, at) => sign(shop, path, { payer: 'Bob', ceiling: String(20_000 + at) })),
     )
     const answers = await Promise.all(paths.map((path, at) => pay(shop, path, headers[at] ?? '')))
-    t.same(answers.map(({ status }) => status).toSorted((a, b) => a - b).slice(0, 1), [200])
+    t.same(
+      answers
+        .map(({ status }) => status)
+        .toSorted((a, b) => a - b)
+        .slice(0, 1),
+      [200],
+    )
     t.equal(bank.runs, 1, 'the second waits for the first, and does no work')
-    const stale = await pay(shop, '/paid/echo/three', await sign(shop, '/paid/echo/three', { payer: 'Bob', base: '1' }))
+    const stale = await pay(
+      shop,
+      '/paid/echo/three',
+      await sign(shop, '/paid/echo/three', { payer: 'Bob', base: '1' }),
+    )
     t.equal(stale.status, 402)
     const { charged } = required(stale).extra
     t.equal(charged, '5000', 'the offer names the state of the tab')
@@ -167,7 +186,11 @@ function testTabs(name: string, place: (t: Test) => string | undefined): void {
     const bought = await pay(shop, '/paid/echo/one', header)
     const answer = await bought.text()
     t.equal(bought.status, 200, answer)
-    t.match(receiptOf(bought), { amount: '5000', extra: { charged: '5000' } }, 'charged for the second run alone')
+    t.match(
+      receiptOf(bought),
+      { amount: '5000', extra: { charged: '5000' } },
+      'charged for the second run alone',
+    )
     t.equal(bank.runs, 2)
     await shop.kill()
     await shop.restart()

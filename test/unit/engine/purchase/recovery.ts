@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { PaymentRecord, State } from '../../../../src/engine/ledger/payment-record.ts'
-import { LEASE_MS, paymentId } from '../../../../src/engine/ledger/payment-lifecycle.ts'
+import { LEASE_MS } from '../../../../src/engine/base/money-times.ts'
+import { paymentId } from '../../../../src/engine/ledger/payment-lifecycle.ts'
 import { recover } from '../../../../src/engine/purchase/recovery.ts'
 import { isThrottled } from '../../../../src/engine/purchase/payer-throttle.ts'
 import type { Store } from '../../../../src/engine/purchase/request.ts'

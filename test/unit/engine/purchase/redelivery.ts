@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { BuyerConnections } from '../../../../src/engine/http/buyer-connections.ts'
-import { LEASE_MS, identifierName } from '../../../../src/engine/ledger/payment-lifecycle.ts'
+import { LEASE_MS } from '../../../../src/engine/base/money-times.ts'
+import { identifierName } from '../../../../src/engine/ledger/payment-lifecycle.ts'
 import { type PurchaseResult } from '../../../../src/engine/purchase/result.ts'
 import { markReceived, markUndelivered } from '../../../../src/engine/purchase/delivery-marks.ts'
 import {

@@ -3,10 +3,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { ERRORS } from '../../../../src/engine/base/errors.ts'
-import {
-  settleRefusal,
-  verifyRefusal,
-} from '../../../../src/engine/x402/exact-evm/facilitator-settler.ts'
+import { settleRefusal, verifyRefusal } from '../../../../src/engine/x402/exact-evm/facilitator-settler.ts'
 
 /** Error names in the program of the SDK’s facilitator, as it is installed. */
 function sdkReasons(): string[] {
