@@ -38,7 +38,7 @@ const EXAMPLES = [
 const LARGE = [
   ['@blockfrost/openapi/openapi.yaml', 128],
   ['@okta/openapi/dist/spec.json', 300],
-  ['@neondatabase/api-client/public-v2-for-users.gen.yaml', 140],
+  ['@neondatabase/api-client/public-v2-for-users.gen.yaml', 100],
   ['@dopplerhq/mcp-server/doppler-openapi.json', 100],
   ['@directus/specs/dist/openapi.json', 100],
   ['rclone-openapi/openapi.json', 90],
