@@ -236,8 +236,8 @@ t.test(
     const charges = await Promise.all(keys.map((key) => onchain.charges(addressOf(key))))
     t.equal(
       charges.reduce((sum, each) => sum + each, 0),
-      sold,
-      'what was answered is charged, and nothing else',
+      sold + due,
+      'what was answered is charged, and what is owed back or tried again',
     )
   },
 )
