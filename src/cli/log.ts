@@ -294,5 +294,6 @@ function stackOf(fault: unknown): string {
 /** What an error was caused by, in the words of whoever made it. */
 function causeOf(fault: unknown): JsonObject {
   if (!(fault instanceof Error) || fault.cause === undefined) return {}
-  return { cause: fault.cause instanceof Error ? fault.cause.message : String(fault.cause) }
+  if (fault.cause instanceof Error) return { cause: fault.cause.message }
+  return typeof fault.cause === 'string' ? { cause: fault.cause } : {}
 }
