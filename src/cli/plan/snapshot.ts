@@ -1,6 +1,6 @@
 import { routeKey, type Catalog, type Operation, type Parameter } from '../../engine/catalog/catalog.ts'
 import { type Price, readPrice } from '../../engine/catalog/price.ts'
-import { openapiParameter } from '../../engine/documents/parameters.ts'
+import { openapiParameter } from '../../engine/documents/openapi-parameters.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../engine/base/json.ts'
 import { parsePrice } from '../../engine/base/money.ts'
 import { at, listAt, membersAt, textAt } from '../json-access.ts'

@@ -9,6 +9,7 @@ import {
   type Service,
 } from '../catalog/catalog.ts'
 import { highestOf } from '../catalog/price.ts'
+import { spellPaths } from '../catalog/route-reference.ts'
 import { ERRORS } from '../base/errors.ts'
 import { compact, escapeNonAscii, type JsonObject } from '../base/json.ts'
 import { once } from '../base/once.ts'
@@ -179,7 +180,7 @@ const LONGEST_DESCRIPTION = 200
 
 /** What the endpoint does and when to use it. */
 function describe({ summary, operation: { useWhen } }: Endpoint, { text }: Detail): string {
-  const whole = text === 0 || useWhen === undefined ? summary : `${summary}. Use when: ${useWhen}`
+  const whole = text === 0 || useWhen === undefined ? summary : `${summary}. Use when: ${spellPaths(useWhen)}`
   return Array.from(whole).slice(0, Math.max(LONGEST_DESCRIPTION, text)).join('')
 }
 

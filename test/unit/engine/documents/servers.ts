@@ -1,7 +1,8 @@
 import { SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprotocol/server'
 import t from 'tap'
 import type { Facts } from '../../../../src/engine/documents/registry.ts'
-import { MCP_REVISIONS, serverCards, serverPages } from '../../../../src/engine/documents/servers.ts'
+import { serverPages } from '../../../../src/engine/documents/mcp-server-page.ts'
+import { MCP_REVISIONS, serverCards } from '../../../../src/engine/documents/server-card.ts'
 import { isJsonObject, type JsonObject } from '../../../../src/engine/base/json.ts'
 import { at, compileHarbour, HARBOUR, render, WITH_SERVER } from '../../../support/documents.ts'
 
