@@ -7,7 +7,7 @@ import { ERRORS } from '../src/engine/base/errors.ts'
 interface Schema {
   readonly type?: string | readonly string[]
   readonly const?: string | number
-  readonly enum?: readonly string[]
+  readonly enum?: readonly (string | number)[]
   readonly description?: string
   readonly pattern?: string
   readonly maxLength?: number

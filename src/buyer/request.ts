@@ -10,6 +10,11 @@ export interface Answer {
   readonly body: Json
 }
 
+/** RFC 9110 §15.3: what was asked for. */
+export function isAnswered(status: number): boolean {
+  return status >= 200 && status < 300
+}
+
 /** An answer of HTTP, read to its end. */
 export interface Page extends Answer {
   readonly reply: Extract<Reply, { readonly kind: 'http' }>
@@ -47,7 +52,7 @@ export async function request(
     const init = { method, headers, body, redirect: 'manual', signal: silence.signal } as const
     const response = await fetch(url, init)
     const { status, headers: said } = response
-    const isStream = status === 200 && STREAMS.test(said.get('content-type') ?? '')
+    const isStream = isAnswered(status) && STREAMS.test(said.get('content-type') ?? '')
     const feed = print !== undefined && isStream ? linePrinter(print) : undefined
     const chunks: Uint8Array[] = []
     for await (const chunk of response.body ?? []) {

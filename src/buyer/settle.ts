@@ -3,7 +3,7 @@ import { isJsonObject } from '../engine/base/json.ts'
 import type { BuyerRuntime } from './buyer-runtime.ts'
 import { metaOf, type ProtocolName, type Reply } from './protocols/paying-protocol.ts'
 import { PROTOCOLS } from './protocols/all.ts'
-import type { Answer } from './request.ts'
+import { type Answer, isAnswered } from './request.ts'
 
 /** How often the same payment is sent while the outcome is unknown: it can be charged once only. */
 const TRIES = 5
@@ -41,7 +41,7 @@ export async function settle<T extends Answer>(order: SettleRequest<T>): Promise
     const isRefusedCopy = attempt > 1 && protocol === 'mpp' && answer?.status === 402
     const charged =
       answer === undefined || isRefusedCopy ? 'unknown' : chargedBy(answer, transaction, attempt)
-    if (answer !== undefined && (answer.status === 200 || charged !== 'unknown'))
+    if (answer !== undefined && (isAnswered(answer.status) || charged !== 'unknown'))
       return { answer, charged, transaction }
   }
   return { answer: last, charged: 'unknown', transaction: undefined }
@@ -58,7 +58,7 @@ function chargedBy(
 ): Charged {
   if (isEarlier(reply)) return 'no'
   if (transaction !== undefined) return 'yes'
-  if (status === 200) return 'unknown'
+  if (isAnswered(status)) return 'unknown'
   const said = isJsonObject(body) ? body['charged'] : undefined
   if (said === 'no' || said === 'yes' || said === 'unknown') return said
   return status < 500 && attempt === 1 ? 'no' : 'unknown'

@@ -1,8 +1,10 @@
 import { canonicalJson, digestJson, isJsonObject, type Json, type JsonObject } from './base/json.ts'
+import type { SuccessStatus } from './base/success-status.ts'
 
 export { isAddress } from './base/address.ts'
 export { Failure, InvalidParameter, type ErrorCode, type FailureOptions } from './base/errors.ts'
 export { canonicalJson, digestJson, isJsonObject }
+export type { SuccessStatus }
 
 /** The origin of an answer's data, as the buyer sees it. */
 export interface Source {
@@ -25,6 +27,8 @@ export interface EnvelopedAnswer {
   readonly source: readonly Source[]
   readonly body: JsonObject
   readonly warnings?: readonly Warning[]
+  /** Of the HTTP response; default: 200. One without content (204, 205) needs a `content`. */
+  readonly status?: SuccessStatus
   /** When the sources returned the data; default: when the answer was made. The cache counts from then. */
   readonly fetchedAt?: Date
   /** Milliseconds from then, if shorter than in the catalog: for an answer with parts that are missing now. */
@@ -39,6 +43,8 @@ export interface VerbatimAnswer {
 export interface ContentHead {
   /** Media type, with its parameters. */
   readonly type: string
+  /** Of the HTTP response; default: 200. With 204 and 205 nothing of the content is sent. */
+  readonly status?: SuccessStatus
   /** Response headers besides the media type: those the catalog names under `response.headers`. */
   readonly headers?: Readonly<Record<string, string>>
 }

@@ -1,5 +1,13 @@
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
@@ -31,20 +39,6 @@ function cloneFor(page: string): string {
   symlinkSync(join(clone, 'src/buyer/dist/main.js'), join(installed, '.bin/ratecard-buyer'))
   return clone
 }
-
-/** Where the names of the entry points are declared. */
-const PUBLIC_FILES = [
-  'address.ts',
-  'catalog/issue.ts',
-  'errors.ts',
-  'handler.ts',
-  'json.ts',
-  'ledger/payment-lifecycle.ts',
-  'options.ts',
-  'ratecard.ts',
-  'service-definition.ts',
-  'testing.ts',
-]
 
 /** The programs under `@example` in the docstrings of a file. */
 function examplesOf(source: string): string[] {
@@ -144,12 +138,15 @@ t.test('compiles the programs on the pages', async (t) => {
   writeFileSync(join(folder, 'hosts.d.ts'), hosts.join('\n'))
   for (const { page, line, language, text } of blocks.filter(({ language }) => /^[jt]s$/.test(language)))
     writeFileSync(join(folder, `${page.replaceAll(/\W/g, '-')}-${line}.${language}`), text)
-  const examples = PUBLIC_FILES.flatMap((file) =>
-    examplesOf(readFileSync(join(ROOT, 'src/engine', file), 'utf8')).map((text, n) => ({
-      name: `example-${file.replaceAll(/\W/g, '-')}-${n}.ts`,
-      text,
-    })),
-  )
+  const sources = readdirSync(join(ROOT, 'src/engine'), { recursive: true, encoding: 'utf8' })
+  const examples = sources
+    .filter((file) => file.endsWith('.ts'))
+    .flatMap((file) =>
+      examplesOf(readFileSync(join(ROOT, 'src/engine', file), 'utf8')).map((text, n) => ({
+        name: `example-${file.replaceAll(/\W/g, '-')}-${n}.ts`,
+        text,
+      })),
+    )
   t.ok(examples.length >= 18, `${examples.length} examples of docstrings`)
   for (const { name, text } of examples) writeFileSync(join(folder, name), text)
   const options = {

@@ -23,7 +23,7 @@ export const PAGES: readonly string[] = [
   'SECURITY.md',
   'CHANGELOG.md',
   'src/buyer/README.md',
-  ...filesIn('docs').filter((file) => file.endsWith('.md')),
+  ...[...filesIn('docs'), ...filesIn('docs/decisions')].filter((file) => file.endsWith('.md')),
   ...filesIn('examples')
     .map((folder) => `${folder}/README.md`)
     .filter((page) => existsSync(join(ROOT, page))),

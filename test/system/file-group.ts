@@ -6,8 +6,8 @@ import t from 'tap'
 import { nodeCommand } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
-const LOADER = fileURLToPath(new URL('support/tsx.mjs', import.meta.url))
-const file = (name: string): string => fileURLToPath(new URL(`fixtures/group/${name}`, import.meta.url))
+const LOADER = fileURLToPath(new URL('../support/tsx.mjs', import.meta.url))
+const file = (name: string): string => fileURLToPath(new URL(`../fixtures/group/${name}`, import.meta.url))
 
 interface Ran {
   readonly end: number | NodeJS.Signals | null

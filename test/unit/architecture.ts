@@ -24,7 +24,7 @@ const ENGINE = [
 ]
 
 /**
- * Who may import whom, types included: this table is the drawing in CONTRIBUTING.md. `handler` is what a service
+ * Who may import whom, types included: `handler` is what a service
  * implements, `public` what the package exports.
  */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {

@@ -116,7 +116,7 @@ t.test('every alert has a query, a severity and a text', async (t) => {
 })
 
 t.test('the deployment page serves an own catalog from every instance', async (t) => {
-  const page = text('../../docs/deployment.md')
+  const page = text('../docs/deployment.md')
   const [, own = ''] = /^To serve your own catalog[^]*?```yaml\n([^]*?)```/m.exec(page) ?? []
   const { services: changed } = parse(own, { merge: true }) as {
     readonly services: Readonly<Record<string, Partial<Service>>>
@@ -139,7 +139,7 @@ t.test('the environment file names every network that can be offered', async (t)
 t.test('the deployment page states the terms of every source', async (t) => {
   const told = new Map(
     Array.from(
-      text('../../docs/deployment.md').matchAll(/^\| `(needs_agreement|unknown|allowed)` +\| (.*?) *\|$/gm),
+      text('../docs/deployment.md').matchAll(/^\| `(needs_agreement|unknown|allowed)` +\| (.*?) *\|$/gm),
     ).flatMap(([, resale = '', names = '']) =>
       Array.from(names.replace(/\(.*?\)|:.*/g, '').matchAll(/[a-z][a-z-]+/g)).flatMap(([name]) =>
         name === 'and' ? [] : [[name, resale] as const],

@@ -3,7 +3,7 @@ import type { BuyerEnv } from '../../env/buyer-env.ts'
 import type { BuyerRuntime } from '../buyer-runtime.ts'
 import { findOffer } from '../protocols/all.ts'
 import type { Offer, PayingProtocol } from '../protocols/paying-protocol.ts'
-import { type HttpCall, type Page, request } from '../request.ts'
+import { type HttpCall, isAnswered, type Page, request } from '../request.ts'
 import { isEarlier, settle, type Settled } from '../settle.ts'
 import { findWallet, signOffer } from '../wallet.ts'
 import { sandboxUrl } from '../sandbox-file.ts'
@@ -43,7 +43,7 @@ export async function exchange(
   steps.tell(`${first.status} ${first.status === 402 ? 'payment required' : ''}`.trim())
   const said = { status: first.status, charged: 'no', body: first.body, ...contentOf(first) } as const
   if (first.status !== 402)
-    return { ...said, exit: first.status === 200 ? 0 : NOT_CHARGED, note: 'nothing was asked for' }
+    return { ...said, exit: isAnswered(first.status) ? 0 : NOT_CHARGED, note: 'nothing was asked for' }
   const offer = findOffer(first.reply, protocols)
   if (offer === undefined)
     return { ...said, exit: NOT_CHARGED, note: 'no offer of this 402 can be signed here' }
@@ -76,7 +76,7 @@ export async function exchange(
 
 /** The bytes of an answer that is no problem, for `--output`. */
 function contentOf({ status, reply, bytes }: Page): Pick<Bill, 'content'> {
-  if (status !== 200) return {}
+  if (!isAnswered(status)) return {}
   return { content: { bytes, mediaType: reply.headers.get('content-type') ?? 'application/octet-stream' } }
 }
 
@@ -84,12 +84,12 @@ function billOf(offer: Offer, { answer, charged, transaction }: Settled<Page>, s
   const payment = answer?.reply.headers.get('ratecard-payment') ?? undefined
   const { status = 0, body = null } = answer ?? {}
   const bill = { status, charged, offer, payment, body }
-  if (answer === undefined || (charged === 'unknown' && status !== 200))
+  if (answer === undefined || (charged === 'unknown' && !isAnswered(status)))
     return { ...bill, exit: UNKNOWN, note: 'the outcome is not known: ask again with the same payment' }
   if (isEarlier(answer.reply))
     steps.tell(`bought before with ${payment ?? 'another payment'}: this one was not used and is not charged`)
   else if (transaction !== undefined) steps.tell(`settled in ${transaction}`)
-  else if (status === 200) steps.tell('answered without a receipt')
+  else if (isAnswered(status)) steps.tell('answered without a receipt')
   const failed = charged === 'no' ? NOT_CHARGED : UNKNOWN
-  return { ...bill, exit: status === 200 ? 0 : failed, transaction, ...contentOf(answer) }
+  return { ...bill, exit: isAnswered(status) ? 0 : failed, transaction, ...contentOf(answer) }
 }

@@ -60,6 +60,7 @@ export function compileResponse(declared: DeclaredRoute['response']): Response {
   return {
     mediaType: declared?.media_type,
     maxSize: parseSize(declared?.max_size ?? '') ?? USUAL_BYTES,
+    statuses: declared?.statuses ?? [200],
     headers: declared?.headers ?? [],
     stream: declared?.stream === true,
   }

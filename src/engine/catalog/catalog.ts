@@ -1,6 +1,7 @@
 import type { Argument } from '../handler.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import type { Limits } from '../base/networks.ts'
+import type { SuccessStatus } from '../base/success-status.ts'
 import type { Price } from './price.ts'
 
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
@@ -147,6 +148,8 @@ export interface Response {
   readonly mediaType: string | undefined
   /** Bytes. */
   readonly maxSize: number
+  /** Those of a success that documents show; the first one is of the example. */
+  readonly statuses: readonly SuccessStatus[]
   /** Names of the headers that are passed on with the answer. */
   readonly headers: readonly string[]
   /** Whether it is sent while it is produced. */

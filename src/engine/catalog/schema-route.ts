@@ -1,3 +1,5 @@
+import { SUCCESS_STATUSES } from '../base/success-status.ts'
+
 const text = { type: 'string', minLength: 1 } as const
 const scalar = { type: ['string', 'number', 'boolean'] } as const
 
@@ -209,6 +211,14 @@ const operation = {
         description: 'Media type of the answer when it is not JSON, such as application/pdf.',
       },
       max_size: { ...size, description: 'Largest answer. Default: 1 MB; at most 10 MB.' },
+      statuses: {
+        type: 'array',
+        minItems: 1,
+        uniqueItems: true,
+        items: { type: 'integer', enum: SUCCESS_STATUSES },
+        description:
+          'Statuses of a successful answer, such as [201] or [200, 204]. Documents show them; default: [200]. Whatever it says, the buyer gets the status of the upstream or the handler.',
+      },
       stream: {
         type: 'boolean',
         description:

@@ -2,6 +2,7 @@ import type { Catalog, Route } from '../catalog/catalog.ts'
 import { bodyExample, kindOf } from '../catalog/body.ts'
 import { embedSchema, inputSchema } from '../catalog/input-schema.ts'
 import { compact, type JsonObject } from '../base/json.ts'
+import { hasContent, type SuccessStatus } from '../base/success-status.ts'
 import { answerSchema } from './answer-schema.ts'
 import { exampleAnswer } from './answer-example.ts'
 import { listedRoutes } from './listed-operations.ts'
@@ -162,18 +163,20 @@ function attributions({ sources }: Catalog, { operation }: Route): string[] | un
 
 function responses(catalog: Catalog, { protocols }: Facts, route: Route): JsonObject {
   const paid = route.kind === 'paid'
-  const { mediaType: media, stream } = route.operation.response
+  const { mediaType: media, stream, statuses } = route.operation.response
   const isJson = media === undefined || kindOf(media) === 'json'
   const described = compact({
     schema: answerSchema(catalog, route),
     example: exampleAnswer(catalog, route),
   })
-  return compact({
-    200: compact({
+  const success = (status: SuccessStatus): JsonObject =>
+    compact({
       description: `The answer${paid ? ', paid' : ''}${stream ? ', sent while it is made' : ''}.`,
       headers: paid ? receiptHeaders(protocols) : undefined,
-      content: { [media ?? 'application/json']: isJson ? described : {} },
-    }),
+      content: hasContent(status) ? { [media ?? 'application/json']: isJson ? described : {} } : undefined,
+    })
+  return compact({
+    ...Object.fromEntries(statuses.map((status) => [status, success(status)])),
     402: paid ? { $ref: '#/components/responses/PaymentRequired' } : undefined,
     422: route.parameters.length === 0 && route.operation.body === undefined ? undefined : VALIDATION,
     ...FAILURES,

@@ -197,7 +197,7 @@ function renderResult(
       const charged = reply.entry.key === payment.key ? {} : { 'Ratecard-Charged': 'earlier' }
       const headers = {
         'Cache-Control': 'private, no-cache',
-        ...receiptHeaders(request, reply, 200),
+        ...receiptHeaders(request, reply, reply.answer.status ?? 200),
         ...charged,
       }
       const vary = 'PAYMENT-SIGNATURE, Authorization'

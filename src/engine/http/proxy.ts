@@ -1,5 +1,6 @@
 import { isJsonMedia } from '../catalog/body.ts'
 import { Failure } from '../base/errors.ts'
+import { hasContent, isSuccessStatus, type SuccessStatus } from '../base/success-status.ts'
 import type { StreamAnswer, UntypedCheck, UntypedHandler, VerbatimAnswer } from '../handler.ts'
 import { parseJson, type Json, type JsonObject } from '../base/json.ts'
 import { readMediaType, type MediaType } from './body.ts'
@@ -17,6 +18,11 @@ export interface ProxySettings {
   readonly secret: Secret
   /** Called with what only the operator can change: an address or a key that the upstream does not accept. */
   readonly report: (fault: Failure) => void
+}
+
+interface AnswerHead {
+  readonly status: SuccessStatus
+  readonly headers: Readonly<Record<string, string>>
 }
 
 const MOST_REDIRECTS = 5
@@ -42,7 +48,9 @@ export function createProxy(operation: Proxied, settings: ProxySettings): Untype
       if (target === undefined) {
         const { status } = response
         if (status >= 200 && status < 300)
-          return operation.response.stream ? streamOf(response, operation) : readAnswer(response, operation)
+          return operation.response.stream
+            ? streamOf(response, request.url, operation)
+            : readAnswer(response, request.url, operation)
         if (OURS.has(status)) {
           discard(response)
           throw misconfigured(`does not accept our calls: it answers with status ${status}`)
@@ -154,15 +162,16 @@ function bodyOf(response: Response, bytes: Uint8Array, conceal: (text: string) =
 }
 
 /** The bytes of the upstream as they come. */
-function streamOf(response: Response, { response: wanted }: Proxied): StreamAnswer {
+function streamOf(response: Response, asked: URL, { response: wanted }: Proxied): StreamAnswer {
   requireWanted(response, wanted.mediaType)
   const type = response.headers.get('content-type') ?? ''
-  return { content: { type, headers: headersOf(response, wanted.headers), stream: chunksOf(response) } }
+  return { content: { ...headOf(response, asked, wanted), type, stream: chunksOf(response) } }
 }
 
 /** The bytes of the upstream under its media type; text is given as text where that changes no byte. */
 async function readAnswer(
   response: Response,
+  asked: URL,
   { method, response: wanted }: Proxied,
 ): Promise<VerbatimAnswer> {
   const type = response.headers.get('content-type') ?? ''
@@ -172,18 +181,18 @@ async function readAnswer(
     const detail = `the answer of the upstream is larger than ${wanted.maxSize} bytes`
     throw new Failure('answer_too_large', detail)
   }
-  const headers = headersOf(response, wanted.headers)
+  const head = headOf(response, asked, wanted)
   if (bytes.length === 0) {
-    // 204 says that there is nothing to say; another GET without content is an answer that got lost.
-    if (response.status !== 204 && method === 'GET')
+    // 204 and 205 have no content; another GET without content is an answer that got lost.
+    if (hasContent(head.status) && method === 'GET')
       throw new Failure('source_error', 'the upstream answered with nothing')
-    return { content: { type: type || 'text/plain; charset=utf-8', text: '', headers } }
+    return { content: { ...head, type: type || 'text/plain; charset=utf-8', text: '' } }
   }
   requireWanted(response, wanted.mediaType)
   const text = isJsonMedia(essence) || essence.startsWith('text/') ? decode(bytes, charset) : undefined
   if (isJsonMedia(essence) && text !== undefined) requireJson(text)
-  if (text === undefined || !Buffer.from(text).equals(bytes)) return { content: { type, bytes, headers } }
-  return { content: { type, text, headers } }
+  if (text === undefined || !Buffer.from(text).equals(bytes)) return { content: { ...head, type, bytes } }
+  return { content: { ...head, type, text } }
 }
 
 /**
@@ -205,13 +214,28 @@ function requireWanted(response: Response, promised: string | undefined): void {
 const NOT_PASSED =
   /^(?:connection|content-(?:encoding|length|type)|keep-alive|proxy-.*|set-cookie|te|trailer|transfer-encoding|upgrade)$/i
 
-function headersOf({ headers }: Response, wanted: readonly string[]): Record<string, string> {
-  return Object.fromEntries(
-    wanted.flatMap((name) => {
-      const value = NOT_PASSED.test(name) ? null : headers.get(name)
-      return value === null ? [] : [[name, value]]
-    }),
-  )
+/** The status of the upstream, and the headers that the catalog lists. */
+function headOf(response: Response, asked: URL, { headers: listed }: Proxied['response']): AnswerHead {
+  const status = isSuccessStatus(response.status) ? response.status : 200
+  const headers = listed.flatMap((name): [string, string][] => {
+    const value = NOT_PASSED.test(name) ? null : response.headers.get(name)
+    return value === null ? [] : [[name, value]]
+  })
+  const location = status === 201 || status === 202 ? locationOf(response, asked) : undefined
+  if (location !== undefined && !listed.some((name) => name.toLowerCase() === 'location'))
+    headers.push(['Location', location])
+  return { status, headers: Object.fromEntries(headers) }
+}
+
+/**
+ * Where the upstream has created something. Its own host, which may be an internal one, is left out: a reference
+ * without a host is relative to this service.
+ */
+function locationOf({ headers }: Response, asked: URL): string | undefined {
+  const location = headers.get('location')
+  if (location === null || !URL.canParse(location, asked.href)) return undefined
+  const target = new URL(location, asked)
+  return target.host === asked.host ? `${target.pathname}${target.search}${target.hash}` : target.href
 }
 
 function mediaType({ headers }: Response): MediaType {

@@ -13,6 +13,7 @@ import {
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import type { AnswerHead, StoredAnswer } from '../ledger/payment-record.ts'
 import type { Micros } from '../base/money.ts'
+import { hasContent } from '../base/success-status.ts'
 import { problemMembers } from '../purchase/problem.ts'
 
 /** What a line says besides method, status and time; kept in `ctx.state`. */
@@ -113,9 +114,14 @@ export function ok(
   stored: StoredAnswer | (AnswerHead & { readonly kind: 'stream'; readonly body: Readable }),
   headers: Readonly<Record<string, string>>,
 ): Reply {
+  const { status = 200 } = stored
+  if (!hasContent(status)) {
+    const own = stored.kind === 'json' ? {} : stored.headers
+    return { status, headers: { ...own, ...headers }, body: '' }
+  }
   if (stored.kind === 'stream')
     return {
-      status: 200,
+      status,
       // nginx and similar proxies buffer responses unless told otherwise.
       headers: {
         'Content-Type': stored.type,
@@ -129,19 +135,19 @@ export function ok(
     }
   if (stored.kind === 'text')
     return {
-      status: 200,
+      status,
       headers: { 'Content-Type': stored.type, ...stored.headers, ...headers },
       body: stored.text,
     }
   if (stored.kind === 'bytes')
     return {
-      status: 200,
+      status,
       headers: { 'Content-Type': stored.type, ...INERT, ...stored.headers, ...headers },
       body: Buffer.from(stored.bytes),
     }
   const { cached }: { readonly cached?: Json } = isJsonObject(stored.value) ? stored.value : {}
   return {
-    status: 200,
+    status,
     headers: { 'Content-Type': JSON_TYPE, ...headers },
     body: JSON.stringify(stored.value),
     ...(typeof cached === 'boolean' ? { cached } : {}),

@@ -25,7 +25,10 @@ export interface AnswerStore {
 /** Complete, or as a stream. */
 type AnswerBody = Uint8Array | AsyncIterable<Uint8Array>
 
-interface WrittenAnswer extends Pick<AnswerReference, 'kind' | 'mediaType' | 'headers' | 'attempt'> {
+interface WrittenAnswer extends Pick<
+  AnswerReference,
+  'kind' | 'status' | 'mediaType' | 'headers' | 'attempt'
+> {
   /** Public id of the payment. */
   readonly id: string
   readonly expiresAt: number
@@ -52,7 +55,7 @@ interface Pieces {
 
 /** Writes an answer in pieces of one size, whatever the chunks it arrives in. */
 export async function writePieces(
-  { id, kind, mediaType, headers, attempt }: WrittenAnswer,
+  { id, kind, status, mediaType, headers, attempt }: WrittenAnswer,
   body: AnswerBody,
   pieces: Pieces,
 ): Promise<AnswerReference> {
@@ -73,8 +76,15 @@ export async function writePieces(
     await pieces.abandon().catch(() => undefined)
     throw fault
   }
-  const reference = { kind, mediaType, size, attempt, digest: hash.digest('base64url') }
-  return headers === undefined ? reference : { ...reference, headers }
+  return {
+    kind,
+    mediaType,
+    size,
+    attempt,
+    digest: hash.digest('base64url'),
+    ...(headers && { headers }),
+    ...(status && { status }),
+  }
 }
 
 /** Rejoins chunks to pieces of one size, except for the last. Each piece reuses the memory of the one before. */
@@ -132,24 +142,24 @@ export function writeAnswer(
   entry: PaymentRecord,
   answer: StoredAnswer,
 ): Promise<AnswerReference> {
-  const { kind } = answer
+  const { kind, status } = answer
   if (kind === 'json') {
     const bytes = Buffer.from(JSON.stringify(answer.value))
-    return store.write({ ...placeOf(entry), kind, mediaType: JSON_TYPE }, bytes)
+    return store.write({ ...placeOf(entry), kind, status, mediaType: JSON_TYPE }, bytes)
   }
   const { type: mediaType, headers } = answer
   const bytes = kind === 'text' ? Buffer.from(answer.text) : answer.bytes
-  return store.write({ ...placeOf(entry), kind, mediaType, headers }, bytes)
+  return store.write({ ...placeOf(entry), kind, status, mediaType, headers }, bytes)
 }
 
 /** Stores a stream while it is sent; resolves once it is complete and durable. Rejects as the stream does. */
 export function writeStream(
   store: AnswerStore,
   entry: PaymentRecord,
-  { type: mediaType, headers }: AnswerHead,
+  { status, type: mediaType, headers }: AnswerHead,
   chunks: AsyncIterable<Uint8Array>,
 ): Promise<AnswerReference> {
-  return store.write({ ...placeOf(entry), kind: 'bytes', mediaType, headers }, chunks)
+  return store.write({ ...placeOf(entry), kind: 'bytes', status, mediaType, headers }, chunks)
 }
 
 function placeOf(entry: PaymentRecord): Pick<WrittenAnswer, 'id' | 'attempt' | 'expiresAt'> {
@@ -167,14 +177,15 @@ export async function readAnswer(
   const pieces: Uint8Array[] = []
   for await (const piece of body) pieces.push(piece)
   const bytes = Buffer.concat(pieces)
-  const { kind, mediaType: type, headers } = answer
+  const { kind, mediaType: type, headers, status } = answer
+  const head = { ...(headers && { headers }), ...(status && { status }) }
   switch (kind) {
     case 'json':
-      return { kind, value: JSON.parse(bytes.toString()) }
+      return { kind, value: JSON.parse(bytes.toString()), ...(status && { status }) }
     case 'text':
-      return { kind, type, text: bytes.toString(), ...(headers && { headers }) }
+      return { kind, type, text: bytes.toString(), ...head }
     case 'bytes':
-      return { kind, type, bytes, ...(headers && { headers }) }
+      return { kind, type, bytes, ...head }
   }
 }
 

@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../base/errors.ts'
 import type { Json } from '../base/json.ts'
+import type { SuccessStatus } from '../base/success-status.ts'
 
 /**
  * The state of a payment. Transitions, for settlement after the work:
@@ -21,11 +22,13 @@ export type Flow = 'authorization' | 'upfront'
 
 /** The purchased answer as a value: each redelivery is rendered from it. */
 export type StoredAnswer =
-  | { readonly kind: 'json'; readonly value: Json }
+  | { readonly kind: 'json'; readonly status?: SuccessStatus | undefined; readonly value: Json }
   | (AnswerHead & { readonly kind: 'text'; readonly text: string })
   | (AnswerHead & { readonly kind: 'bytes'; readonly bytes: Uint8Array })
 
 export interface AnswerHead {
+  /** Of the HTTP response; undefined: 200. */
+  readonly status?: SuccessStatus | undefined
   /** Media type. */
   readonly type: string
   /** Its response headers. */
@@ -35,6 +38,8 @@ export interface AnswerHead {
 /** Location and digest of an answer in the answer store: one that differs counts as missing. */
 export interface AnswerReference {
   readonly kind: StoredAnswer['kind']
+  /** Of the HTTP response; undefined: 200. */
+  readonly status?: SuccessStatus | undefined
   readonly mediaType: string
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** Bytes. */

@@ -10,7 +10,7 @@ import type {
 } from './payment-record.ts'
 
 /** Increased when the stored form of records changes: another format is refused, never misread. */
-export const FORMAT = 5
+export const FORMAT = 6
 
 /** For the operator: `store` names the store (`the ledger in …`), `found` is its format. */
 export function refuseFormat(store: string, found: unknown): string {
@@ -72,7 +72,7 @@ const DISPATCH: Keys<OwnTransaction & Omit<FacilitatorRequest, 'kind'>> = [
   'members',
 ]
 
-const ANSWER: Keys<AnswerReference> = ['digest', 'size', 'attempt', 'kind', 'mediaType', 'headers']
+const ANSWER: Keys<AnswerReference> = ['digest', 'size', 'attempt', 'kind', 'mediaType', 'headers', 'status']
 
 const REFUND = ['kind', 'hash', 'raw', 'nonce', 'reason', 'sender', 'validBefore'] as const
 

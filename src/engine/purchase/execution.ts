@@ -9,6 +9,7 @@ import {
   type Answer,
   type Argument,
   type Arguments,
+  type ContentHead,
   type Context,
   type Part,
   type StreamAnswer,
@@ -18,8 +19,9 @@ import {
   type Warning,
 } from '../handler.ts'
 import { compact, digestJson, isJsonObject, type Json, type JsonObject } from '../base/json.ts'
-import type { StoredAnswer } from '../ledger/payment-record.ts'
+import type { AnswerHead, StoredAnswer } from '../ledger/payment-record.ts'
 import type { Refusal } from '../payment/protocol.ts'
+import { hasContent, isSuccessStatus, type SuccessStatus } from '../base/success-status.ts'
 import { limited, openController, within } from '../base/time-limit.ts'
 import type { OpenStream, Store } from './request.ts'
 import { collect, openStream } from './stream.ts'
@@ -144,7 +146,9 @@ export async function execute(deps: ExecutionDeps, work: HandlerRun): Promise<Se
 type KeptAnswer = Answer | KeptBytes
 
 interface KeptBytes {
-  readonly content: Pick<VerbatimAnswer['content'], 'type' | 'headers'> & { readonly base64: string }
+  readonly content: Pick<VerbatimAnswer['content'], 'status' | 'type' | 'headers'> & {
+    readonly base64: string
+  }
 }
 
 function isKeptBytes(value: unknown): value is KeptBytes {
@@ -221,9 +225,10 @@ async function open(
     )
     if (!isStream(answer))
       throw new TypeError('the handler returned no stream: { content: { type, stream } } is expected')
-    const { type, headers, stream } = answer.content
+    const { stream, status = 200 } = answer.content
+    if (!hasContent(status)) throw new TypeError(`a stream has content, and status ${status} has none`)
     const limits = { maxSize: response.maxSize, patience: timeout, now: deps.now }
-    return openStream({ type, ...passedOn(headers, response) }, stream, limits, controller)
+    return openStream(headOf(answer.content, response), stream, limits, controller)
   } catch (fault) {
     controller.abort()
     throw fault
@@ -354,7 +359,7 @@ export function wrapResponse(
   const { maxSize } = endpoint.operation.response
   if ('content' in answer) {
     const { content } = answer
-    const head = { type: content.type, ...passedOn(content.headers, endpoint.operation.response) }
+    const head = headOf(content, endpoint.operation.response)
     return 'bytes' in content
       ? sized({ kind: 'bytes', ...head, bytes: content.bytes }, content.bytes.length, maxSize)
       : sized({ kind: 'text', ...head, text: content.text }, Buffer.byteLength(content.text), maxSize)
@@ -373,13 +378,30 @@ export function wrapResponse(
     ...body,
     ...(sample === undefined ? {} : previewMembers(sample, body !== answer.body)),
   }
-  return sized({ kind: 'json', value }, Buffer.byteLength(JSON.stringify(value)), maxSize)
+  const { status } = statusOf(answer.status)
+  if (status !== undefined && !hasContent(status))
+    throw new TypeError(`an answer with status ${status} has no body: { content: { … } } is expected`)
+  const stored: StoredAnswer = { kind: 'json', value, ...(status && { status }) }
+  return sized(stored, Buffer.byteLength(JSON.stringify(value)), maxSize)
 }
 
-/** The headers that the catalog lists. */
+/** How an answer without an envelope is sent. */
+function headOf({ status, type, headers }: ContentHead, response: Response): AnswerHead {
+  const listed = status === 201 || status === 202 ? [...response.headers, 'location'] : response.headers
+  return { type, ...passedOn(headers, listed), ...statusOf(status) }
+}
+
+/** A JavaScript handler can return any status; 200 is the one of records without a status. */
+function statusOf(status: SuccessStatus = 200): { readonly status?: SuccessStatus } {
+  if (!isSuccessStatus(status))
+    throw new TypeError(`${String(status)} is no status of an answer: throw a Failure`)
+  return status === 200 ? {} : { status }
+}
+
+/** The headers that the catalog lists; with 201 and 202 also where the result is. */
 function passedOn(
   given: Readonly<Record<string, string>> = {},
-  { headers }: Response,
+  headers: readonly string[],
 ): { readonly headers?: Readonly<Record<string, string>> } {
   const named = new Set(headers.map((name) => name.toLowerCase()))
   const passed = Object.entries(given).filter(([name]) => named.has(name.toLowerCase()))

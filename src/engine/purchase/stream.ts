@@ -55,7 +55,7 @@ export function openStream(
 
 /** Reads a stream to its end, for endpoints that send an answer in one piece. */
 export async function collect(
-  { type, headers, chunks, close }: OpenStream,
+  { status, type, headers, chunks, close }: OpenStream,
   ms: number,
 ): Promise<StoredAnswer> {
   const reading = async (): Promise<Uint8Array> => {
@@ -64,7 +64,7 @@ export async function collect(
     return Buffer.concat(read)
   }
   try {
-    return { kind: 'bytes', type, headers, bytes: await within(ms, reading()) }
+    return { kind: 'bytes', status, type, headers, bytes: await within(ms, reading()) }
   } finally {
     close()
   }
@@ -77,7 +77,7 @@ export async function collect(
  */
 export function recordStream(
   { deps, lease }: LeasedPurchase,
-  { type, headers, chunks, close }: OpenStream,
+  { status, type, headers, chunks, close }: OpenStream,
   leave: (fault: unknown) => Promise<void>,
 ): StreamedAnswer {
   const body = new PassThrough()
@@ -87,7 +87,7 @@ export function recordStream(
   const record = async (): Promise<void> => {
     try {
       await lease
-        .storeStream({ type, headers }, passOn(chunks, body, deps.now))
+        .storeStream({ status, type, headers }, passOn(chunks, body, deps.now))
         .catch(async (fault: unknown) => {
           if (!(fault instanceof LedgerError || fault instanceof LeaseLostError)) throw fault
           // The buyer has paid and is connected: the stream is sent even if it cannot be recorded.
@@ -104,7 +104,7 @@ export function recordStream(
       lease.stopRenewal()
     }
   }
-  return { kind: 'stream', type, headers, body, recorded: record().catch(deps.report) }
+  return { kind: 'stream', status, type, headers, body, recorded: record().catch(deps.report) }
 }
 
 /** A buyer who reads nothing for this long is cut off, before the source times out: the record continues. */

@@ -110,7 +110,7 @@ export async function withMetrics<T extends { readonly reply: { readonly status:
   try {
     const answered = await answer()
     const { status } = answered.reply
-    if (status === 200) counters.succeed(now() - began, now())
+    if (status >= 200 && status < 300) counters.succeed(now() - began, now())
     else if (status >= 500 && !gone.aborted) counters.fail(now())
     return answered
   } catch (fault) {

@@ -26,7 +26,6 @@ const IS_FULL = process.env['CRASH'] === 'full'
 /** Writes between those that the suite takes. */
 const STRIDE = IS_FULL ? 1 : 12
 t.jobs = 2
-t.setTimeout(IS_FULL ? 3_600_000 : 300_000)
 
 const ITEM = 'item'
 

@@ -91,7 +91,6 @@ const SHORT: readonly Scenario[] = [
 const SCENARIOS = process.env['CRASH'] === 'full' ? FULL : SHORT
 /** Scenarios run in parallel: each spends most of its time waiting for leases and recovery. */
 t.jobs = 4
-t.setTimeout(SCENARIOS === FULL ? 3_600_000 : 300_000)
 
 const transport = HTTP
 

@@ -315,7 +315,6 @@ interface Asked {
 
 // Each child process ends with this one.
 process.setMaxListeners(100)
-t.setTimeout(CASES > 3 ? 7_200_000 : 300_000)
 
 const absence = redisAbsence()
 if (absence !== undefined) t.plan(0, absence)

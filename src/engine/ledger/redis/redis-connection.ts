@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { readRedisAddress } from '../../base/redis-address.ts'
 import { LedgerError } from '../../base/errors.ts'
@@ -21,6 +22,8 @@ type Send<T> = (redis: Redis) => Promise<T>
  * a restart takes less; who asks after them does not wait.
  */
 const TIMEOUT_MS = 3_000
+/** How often a command is sent in `TIMEOUT_MS` to a Redis that is loading its data. */
+const LOADING_TRIES = 30
 /** Longest wait for replicas to confirm a change. */
 const REPLICATION_MS = 1_000
 
@@ -85,11 +88,18 @@ export async function connectRedis(url: string, replicas: number): Promise<Redis
       await (back ??= comesBack(redis)).catch(() => {
         throw unreachable()
       })
-    return command(redis).catch((failure: unknown) => {
-      const refusal = refusalOf(failure, place)
-      if (refusal !== undefined) throw refusal
-      return lost()
-    })
+    for (let tries = 1; ; tries += 1) {
+      const sent = await command(redis).then(
+        (value) => ({ value }),
+        (failure: unknown) => ({ failure }),
+      )
+      if ('value' in sent) return sent.value
+      const refusal = refusalOf(sent.failure, place)
+      if (refusal === undefined) return lost()
+      // Redis accepts connections before it has read its files, and executes nothing until then.
+      if (refusal.word !== 'LOADING' || tries === LOADING_TRIES) throw refusal
+      await delay(TIMEOUT_MS / LOADING_TRIES)
+    }
   }
   const silence = async (consequence: string): Promise<never> => {
     throw new LedgerError(`the ledger in Redis at ${place} has not answered${consequence}`)

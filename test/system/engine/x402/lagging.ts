@@ -44,7 +44,7 @@ const choices = Array.from({ length: 2 ** QUESTIONS.length }, (_, mask) =>
 
 const label = (methods: readonly string[]): string => methods.join(', ') || 'none'
 
-t.test('reports the charge to the buyer although some nodes are behind', { timeout: 170_000 }, async (t) => {
+t.test('reports the charge to the buyer although some nodes are behind', async (t) => {
   const direct = await openSettlementContext(chain, { ledger })
   const signed = await authorize(chain)
   const old = await chainControl.newest()
@@ -63,7 +63,7 @@ t.test('reports the charge to the buyer although some nodes are behind', { timeo
   t.equal(await chainControl.charges(signed), 1)
 })
 
-t.test('counts a stranger’s transaction although some nodes lack it', { timeout: 170_000 }, async (t) => {
+t.test('counts a stranger’s transaction although some nodes lack it', async (t) => {
   const signed = await authorize(chain)
   const old = await chainControl.newest()
   await chainControl.mined(chainControl.submit(signed))
@@ -84,32 +84,28 @@ t.test('counts a stranger’s transaction although some nodes lack it', { timeou
   }
 })
 
-t.test(
-  'charges a transaction that a stranger has overtaken, although some nodes are behind',
-  { timeout: 170_000 },
-  async (t) => {
-    const direct = await openSettlementContext(chain, { ledger })
-    const signed = await authorize(chain)
-    const old = await chainControl.newest()
-    await chainControl.automine('off')
-    const journal = newRecorder()
-    const settling = settleOn(direct, signed, journal)
-    while (journal.dispatches.length === 0) await direct.sleep(0)
-    const theirs = await chainControl.submit(signed)
-    await chainControl.automine('on')
-    await chainControl.mine()
-    // The clock of the context may have run out by now; what happened is the same.
-    t.not((await settling).kind, 'failed')
-    for (const methods of choices) {
-      proxy.instead(behind(chain.rpcUrl, old, methods))
-      const context = await openHasty()
-      const settlement = await resume(context, signed.expected, recorded(journal), FAR, Date.now())
-      t.not(settlement.kind, 'failed', `behind: ${label(methods)}`)
-      if (methods.length === 0) t.match(settlement, { receipt: { transaction: theirs } })
-    }
-    t.equal(await chainControl.charges(signed), 1)
-  },
-)
+t.test('charges a transaction that a stranger has overtaken, although some nodes are behind', async (t) => {
+  const direct = await openSettlementContext(chain, { ledger })
+  const signed = await authorize(chain)
+  const old = await chainControl.newest()
+  await chainControl.automine('off')
+  const journal = newRecorder()
+  const settling = settleOn(direct, signed, journal)
+  while (journal.dispatches.length === 0) await direct.sleep(0)
+  const theirs = await chainControl.submit(signed)
+  await chainControl.automine('on')
+  await chainControl.mine()
+  // The clock of the context may have run out by now; what happened is the same.
+  t.not((await settling).kind, 'failed')
+  for (const methods of choices) {
+    proxy.instead(behind(chain.rpcUrl, old, methods))
+    const context = await openHasty()
+    const settlement = await resume(context, signed.expected, recorded(journal), FAR, Date.now())
+    t.not(settlement.kind, 'failed', `behind: ${label(methods)}`)
+    if (methods.length === 0) t.match(settlement, { receipt: { transaction: theirs } })
+  }
+  t.equal(await chainControl.charges(signed), 1)
+})
 
 /**
  * A node that has not got further than one block, instead of one that has: for `methods`, as when one address leads

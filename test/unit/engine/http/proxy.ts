@@ -48,7 +48,7 @@ function proxyTo(
       method: 'GET',
       parameters: [],
       body: undefined,
-      response: { mediaType: undefined, maxSize: 1_000_000, headers: [], stream: false },
+      response: { mediaType: undefined, maxSize: 1_000_000, statuses: [200], headers: [], stream: false },
       ...more,
       upstream: { url: '', headers: {}, credential, ...given },
     },
@@ -287,7 +287,7 @@ t.test('reports to the operator that the upstream refuses the credential', async
 
 /** A promise of the catalog about answers. */
 function promising(mediaType: string | undefined, headers: readonly string[] = []): More {
-  return { response: { mediaType, headers, maxSize: 1_000_000, stream: false } }
+  return { response: { mediaType, headers, maxSize: 1_000_000, statuses: [200], stream: false } }
 }
 
 t.test('passes an answer on byte for byte under the media type of the upstream', async (t) => {
@@ -332,7 +332,7 @@ t.test('passes on the headers that the catalog names, except those of the connec
     undefined,
     promising(undefined, ['etag', 'Link', 'Set-Cookie', 'Content-Length']),
   )
-  t.strictSame(answer, { content: { type: 'text/plain', text: 'x', headers: { etag: '"7"' } } })
+  t.strictSame(answer, { content: { status: 200, type: 'text/plain', text: 'x', headers: { etag: '"7"' } } })
 })
 
 t.test('sends the method and the body of the operation', async (t) => {
@@ -370,7 +370,7 @@ t.test('sends the method and the body of the operation', async (t) => {
     [{ method: 'DELETE' }, { id: 7 }],
   ] as const)
     t.strictSame(await call(`${url}/x`, args, undefined, more), {
-      content: { type: 'text/plain; charset=utf-8', text: '', headers: {} },
+      content: { status: 204, type: 'text/plain; charset=utf-8', text: '', headers: {} },
     })
   t.strictSame(
     asked.map(({ method, url: target, headers }) => [method, target, headers['content-type']]),
