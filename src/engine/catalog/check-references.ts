@@ -46,7 +46,10 @@ function* checkEntries(context: CheckContext): Generator<Issue> {
 }
 
 /** Checks that every `{route: …}` in a text names a route. */
-function* checkRouteNames({ declared, document }: CheckContext, { entry, at }: DeclaredEntry): Generator<Issue> {
+function* checkRouteNames(
+  { declared, document }: CheckContext,
+  { entry, at }: DeclaredEntry,
+): Generator<Issue> {
   for (const name of ['use_when', 'description'] as const) {
     const named = referencesIn(entry[name] ?? '')
     if (named.length === 0) continue

@@ -45,7 +45,14 @@ function servers(catalog: Catalog, facts: Facts): JsonObject[] | undefined {
   const served = listedServers(catalog, facts).map(({ name, title, description, url, tools }) => {
     const page = serverPagePath(catalog, name)
     const docs = page === undefined ? undefined : facts.baseUrl + page
-    return compact({ name, title, description, url, docs, tools: tools.map((tool) => toolEntry(catalog, facts, tool)) })
+    return compact({
+      name,
+      title,
+      description,
+      url,
+      docs,
+      tools: tools.map((tool) => toolEntry(catalog, facts, tool)),
+    })
   })
   return served.length === 0 ? undefined : served
 }

@@ -117,12 +117,7 @@ const NO_PREVIEW = { hasUsualSample: false, preview: '', previewParameters: '' }
  * How to get a free sample. Most samples are at the usual path without further parameters, which the legend states
  * once; only the others are listed.
  */
-function preview(
-  catalog: Catalog,
-  facts: Facts,
-  route: Route,
-  sample: Route | undefined,
-): TemplateContext {
+function preview(catalog: Catalog, facts: Facts, route: Route, sample: Route | undefined): TemplateContext {
   if (sample === undefined) return NO_PREVIEW
   const known = new Set(route.parameters.map(({ name }) => name))
   const hasUsualSample =

@@ -175,4 +175,3 @@ export function serverPages(catalog: Catalog, facts: Facts): ServerDocument[] {
     return [{ path, type: PAGE_TYPE, text: renderServerPage(catalog, facts, server), headers: PAGE_HEADERS }]
   })
 }
-

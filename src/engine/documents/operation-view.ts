@@ -75,13 +75,14 @@ export function viewRoute(catalog: Catalog, facts: Facts, route: Route): Operati
   const { operation, summary, sample = '', full = '' } = route
   const price = priceOf(route)
   return {
-    ...viewOperation(catalog, facts, operation, price, spellPaths),
+    ...viewOperation(catalog, operation, price, spellPaths),
     name: routeKey(route),
-    title: full === '' ? titleOf(operation) : `${titleOf(operation)} (free preview)`,
+    title: titleOf(operation, wordsOf(full || route.path)) + (full === '' ? '' : ' (free preview)'),
     summary,
     promise: sentence(summary),
     cost: price === undefined ? 'Free: no payment.' : costOf(price),
     charging: chargingOf(route),
+    unavailability: facts.available(operation) ? '' : 'Not available now: answers 503, which is not charged.',
     request: requestOf(operation),
     limit: `${bodyOf(operation)}Answers${mediaOf(operation)} within ${spellDuration(operation.timeout)}.`,
     identity: '',
@@ -119,14 +120,15 @@ export function viewTool(
   const { summary, price, example } = operation
   const free = tool.requires === 'signer' ? 'Free; needs a sign-in-with-x proof of your wallet.' : 'Free.'
   return {
-    ...viewOperation(catalog, facts, operation, price, (text) =>
+    ...viewOperation(catalog, operation, price, (text) =>
       spellReferences(text, (key) => toolReference(catalog, facts, tool.server, key)),
     ),
     name: tool.name,
-    title: titleOf(operation),
+    title: titleOf(operation, tool.name),
     summary,
     promise: sentence(summary),
     cost: price === undefined ? free : costOf(price),
+    unavailability: facts.available(operation) ? '' : UNAVAILABLE,
     charging: isChargedFirst(operation) ? `This tool ${UPFRONT}` : CHARGING,
     request: '',
     limit: `Answers within ${spellDuration(operation.timeout)}.`,
@@ -150,7 +152,6 @@ type CommonText =
   | 'useWhen'
   | 'description'
   | 'deprecation'
-  | 'unavailability'
   | 'price'
   | 'rule'
   | 'prices'
@@ -162,7 +163,6 @@ type CommonText =
 /** What is the same over HTTP and in MCP, but for how other routes are named. */
 function viewOperation(
   catalog: Catalog,
-  facts: Facts,
   operation: Operation,
   price: Price | undefined,
   spell: (text: string) => string,
@@ -172,7 +172,6 @@ function viewOperation(
     useWhen: useWhen === undefined ? '' : conditionOf(spell(useWhen)),
     description: description === undefined ? '' : sentence(spell(description)),
     deprecation: operation.deprecated ? DEPRECATED : '',
-    unavailability: facts.available(operation) ? '' : UNAVAILABLE,
     price: price === undefined ? '' : spellDollars(price),
     rule: typeof price === 'object' ? spellRule(price.rule) : '',
     prices: typeof price === 'object' ? priceTable(price).map(inDollars) : [],
@@ -186,15 +185,24 @@ function viewOperation(
   }
 }
 
-export const UNAVAILABLE = 'Not available now: answers 503, which is not charged.'
+export const UNAVAILABLE = 'Not available now.'
 
-export const DEPRECATED = 'Deprecated: it still answers, and may be removed.'
+const DEPRECATED = 'Deprecated: it still answers, and may be removed.'
 
-/** Two or three words for an operation: its own title, otherwise those of its tool or its path. */
-function titleOf({ title, tool, id }: Operation): string {
+/** Two or three words for an operation: its own title, otherwise those of its tool, or of its path. */
+function titleOf({ title, tool, id }: Operation, name: string): string {
   if (title !== undefined) return title
-  const words = (tool?.name ?? id).replaceAll(/[_./-]+/g, ' ').trim()
+  const words = (tool?.name ?? (name || id)).replaceAll(/[_.-]+/g, ' ').trim()
   return words.charAt(0).toUpperCase() + words.slice(1)
+}
+
+/** The words of a path: without `/paid/`, and without parameters. */
+function wordsOf(path: string): string {
+  const steps = path.replace(/^\/paid\//, '/').split('/')
+  return steps
+    .filter((step) => !step.includes('{'))
+    .join(' ')
+    .trim()
 }
 
 /** A sentence from the `use_when` of the catalog, with or without those words. */
@@ -207,7 +215,8 @@ function toolReference({ routes }: Catalog, facts: Facts, server: string, key: s
   const route = routes.find((each) => routeKey(each) === key)
   const { tool, method } = route?.operation ?? {}
   if (tool?.server === server) return tool.name
-  if (tool !== undefined && facts.mcpServers.has(tool.server)) return `${tool.name} of the server ${tool.server}`
+  if (tool !== undefined && facts.mcpServers.has(tool.server))
+    return `${tool.name} of the server ${tool.server}`
   return route === undefined ? key : `${method} ${facts.baseUrl}${route.path}`
 }
 

@@ -1,6 +1,12 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import { compact } from '../base/json.ts'
-import { identifyServer, type ListedServer, listedServers, type ServerDocument, serverCardPath } from './mcp-servers.ts'
+import {
+  identifyServer,
+  type ListedServer,
+  listedServers,
+  type ServerDocument,
+  serverCardPath,
+} from './mcp-servers.ts'
 import { type Facts, printJson } from './registry.ts'
 
 export const SERVER_CARD_TYPE = 'application/mcp-server-card+json'

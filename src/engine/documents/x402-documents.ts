@@ -120,7 +120,9 @@ function item(catalog: Catalog, facts: Facts, route: Route, challenge: JsonObjec
     method: route.operation.method,
     path: route.path,
     routeTemplate: route.path.includes('{') ? colonTemplate(route.path) : undefined,
-    ...(typeof price === 'object' ? { price: declaredPrice(price) } : { priceUsd: price === undefined ? undefined : formatPrice(price) }),
+    ...(typeof price === 'object'
+      ? { price: declaredPrice(price) }
+      : { priceUsd: price === undefined ? undefined : formatPrice(price) }),
     title: view.title,
     useCase: useWhen === undefined ? undefined : spellPaths(useWhen),
     deprecated: view.deprecation === '' ? undefined : true,

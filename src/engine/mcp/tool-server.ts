@@ -152,11 +152,7 @@ export interface ToolDescription {
 }
 
 /** What a model and its client read about a tool before a call. */
-function describeTool(
-  endpoint: ToolEndpoint,
-  served: ServedOperation,
-  view: OperationView,
-): ToolDescription {
+function describeTool(endpoint: ToolEndpoint, served: ServedOperation, view: OperationView): ToolDescription {
   const { operation, parameters } = endpoint
   const { price } = operation
   const largest = price === undefined ? undefined : highestOf(price)

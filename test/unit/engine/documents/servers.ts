@@ -94,9 +94,12 @@ t.test('shows the configuration that adds the server to a client', async (t) => 
 
 t.test('shows price, arguments and payment of each tool on the page of its server', async (t) => {
   const page = pageOf()
-  t.match(page, 'id="tool.log_note.title"><a href="#tool.log_note">log_note</a> <span class="price">$0.002')
+  t.match(
+    page,
+    'id="tool.log_note.title"><a href="#tool.log_note">Harbour note</a> <span class="price">$0.002',
+  )
   t.match(page, '<th scope="row"><code>text</code></th>')
-  t.match(page, 'Charged first, before the work.')
+  t.match(page, 'This tool is charged before the work;')
   t.match(page, '<a href="/docs/paid_tides_port"><code>GET /paid/tides/{port}</code></a>, at the same price')
   t.match(
     page,
