@@ -1,11 +1,11 @@
 import { iconUrl, type Catalog, type Operation } from '../catalog/catalog.ts'
 import { compact, type JsonObject } from '../base/json.ts'
 import { findNetwork } from '../base/networks.ts'
+import { joinSentences, sentence } from '../base/words.ts'
 import { isCallable, usualOffers } from './listed-operations.ts'
 import { type OperationView, UNAVAILABLE, viewRoute, viewTool } from './operation-view.ts'
 import { SANDBOX } from './payment-guide.ts'
 import { addressOf, defineDocument, type Facts, printJson } from './registry.ts'
-import { joinSentences, sentence } from './sentences.ts'
 
 /**
  * Name of a transport that no A2A client speaks. Its two places make clients report that: without

@@ -1,9 +1,9 @@
 import { iconUrl, type Catalog, type Operation } from '../catalog/catalog.ts'
 import { compact, type JsonObject } from '../base/json.ts'
+import { sentence } from '../base/words.ts'
 import { isCallable, listedRoutes } from './listed-operations.ts'
 import { addressOf, defineDocument, type Facts, printJson } from './registry.ts'
 import { listedServers, nickname } from './mcp-servers.ts'
-import { sentence } from './sentences.ts'
 import { SERVER_CARD_TYPE } from './server-card.ts'
 
 /** Agentic Resource Discovery: what this host offers to agents now. */

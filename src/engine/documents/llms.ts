@@ -1,11 +1,11 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
+import { joinSentences, sentence } from '../base/words.ts'
 import { chaptersOf, listedRoutes, type ListedTool, previewsOf } from './listed-operations.ts'
 import { listedServers, serverPagePath, toolAnchor } from './mcp-servers.ts'
 import { toolPayment } from './mcp-server-page.ts'
 import { chargingOfAll, type OperationView, viewRoute, viewTool } from './operation-view.ts'
 import { howToPay, SANDBOX } from './payment-guide.ts'
 import { defineDocument, type Facts, placedDocuments } from './registry.ts'
-import { joinSentences, sentence } from './sentences.ts'
 import { readMarkdown, type TemplateContext } from './template.ts'
 
 const print = readMarkdown('llms.txt.hbs')

@@ -1,5 +1,6 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
 import { highestOfAll } from '../catalog/price.ts'
+import { sentence } from '../base/words.ts'
 import { curlOf, javascriptForAny, toolProgram } from './example-programs.ts'
 import { chaptersOf, listedRoutes, previewsOf } from './listed-operations.ts'
 import { listedServers } from './mcp-servers.ts'
@@ -7,7 +8,6 @@ import { howToPayTools, payingClients, serverManual } from './mcp-server-page.ts
 import { chargingOfAll, viewRoute } from './operation-view.ts'
 import { howToPay, SANDBOX } from './payment-guide.ts'
 import { defineDocument, type Facts, placedDocuments } from './registry.ts'
-import { sentence } from './sentences.ts'
 import { readMarkdown, type TemplateContext, webAddress } from './template.ts'
 
 /** What a person or a model has to know to use the service, but for its routes, before it is set as a page or as Markdown. */

@@ -1,6 +1,7 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import { toArgument } from '../catalog/validator.ts'
 import type { JsonObject } from '../base/json.ts'
+import { sentence } from '../base/words.ts'
 import { toolProgram } from './example-programs.ts'
 import type { ListedTool } from './listed-operations.ts'
 import {
@@ -15,7 +16,6 @@ import { viewTool } from './operation-view.ts'
 import { frame, PAGE_HEADERS, readPage } from './page-frame.ts'
 import { offeredNetworks } from './payment-guide.ts'
 import { type Facts, operationPath, PAGE_TYPE } from './registry.ts'
-import { sentence } from './sentences.ts'
 import type { TemplateContext } from './template.ts'
 
 /** Text that a person types or pastes to add a server to a client. */

@@ -1,10 +1,9 @@
 import { iconUrl, type Catalog } from '../catalog/catalog.ts'
 import type { JsonObject } from '../base/json.ts'
 import { isLoopback } from '../base/loopback.ts'
-import { shortenAtWord } from '../base/words.ts'
+import { sentence, shortenAtWord } from '../base/words.ts'
 import { type ListedTool, listedTools } from './listed-operations.ts'
 import { addressOf, docsFolder, type Facts } from './registry.ts'
-import { sentence } from './sentences.ts'
 
 /** Path of the page of an MCP server, below the documentation if that is served. */
 export function serverPagePath(catalog: Catalog, name: string): string | undefined {

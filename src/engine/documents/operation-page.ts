@@ -1,6 +1,7 @@
 import { type Catalog, examplePath, type Parameter, type Route } from '../catalog/catalog.ts'
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import { formatShort } from '../base/money.ts'
+import { sentence } from '../base/words.ts'
 import { answerSchema } from './answer-schema.ts'
 import { bodyText, capOf, curlOf, exampleUrl, javascriptOf, pythonOf } from './example-programs.ts'
 import { chaptersOf, listedRoutes, previewsOf } from './listed-operations.ts'
@@ -8,7 +9,6 @@ import { manualRoute } from './manual.ts'
 import { viewRoute } from './operation-view.ts'
 import { frame, readPage } from './page-frame.ts'
 import { type Facts, placedDocuments } from './registry.ts'
-import { sentence } from './sentences.ts'
 import { readMarkdown, type TemplateContext } from './template.ts'
 
 const printPage = readPage('operation.html.hbs')

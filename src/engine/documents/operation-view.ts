@@ -4,10 +4,10 @@ import type { Price } from '../catalog/price.ts'
 import { type PriceRow, priceTable, ruleNote, spellRule } from '../catalog/price-text.ts'
 import { spellPaths, spellReferences } from '../catalog/route-reference.ts'
 import { type ErrorCode, ERRORS } from '../base/errors.ts'
+import { conditionOf, sentence, spellDuration } from '../base/words.ts'
 import { exampleAnswer } from './answer-example.ts'
 import { type ParameterView, routeParameters, toolArguments } from './parameter-view.ts'
 import { type Facts, operationPath } from './registry.ts'
-import { sentence, spellDuration } from './sentences.ts'
 
 /**
  * An operation in the words of its readers: over HTTP a route, in MCP a tool. Documents, pages, 402s, tools and the
@@ -203,11 +203,6 @@ function wordsOf(path: string): string {
     .filter((step) => !step.includes('{'))
     .join(' ')
     .trim()
-}
-
-/** A sentence from the `use_when` of the catalog, with or without those words. */
-function conditionOf(text: string): string {
-  return /^use (when|it|this|to|for)\b/i.test(text) ? sentence(text) : `Use when: ${sentence(text)}`
 }
 
 /** The route of this key as readers of this MCP server can call it. */

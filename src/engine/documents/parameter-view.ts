@@ -1,7 +1,7 @@
+import { sentence } from '../base/words.ts'
 import type { Parameter, Route } from '../catalog/catalog.ts'
 import { NO_SEPARATORS } from '../catalog/input-schema.ts'
 import { toArgument } from '../catalog/validator.ts'
-import { sentence } from './sentences.ts'
 
 /** A parameter in words. A type alias, so that templates accept it; a text is empty where there is nothing to say. */
 export type ParameterView = {

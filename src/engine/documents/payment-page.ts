@@ -3,12 +3,12 @@ import type { Catalog, Route } from '../catalog/catalog.ts'
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import { formatDecimal } from '../base/money.ts'
 import { findAsset, findNetwork } from '../base/networks.ts'
+import { sentence } from '../base/words.ts'
 import type { Facts } from './registry.ts'
 import { exampleUrl, javascriptFor, quotable } from './example-programs.ts'
 import { dollarsOf, viewRoute } from './operation-view.ts'
 import { frame, policyOf, readPage, styleSheetOf } from './page-frame.ts'
 import type { TemplateContext } from './template.ts'
-import { sentence } from './sentences.ts'
 
 interface PaymentPage {
   readonly catalog: Catalog

@@ -1,5 +1,6 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
 import { ERRORS } from '../base/errors.ts'
+import { sentence, spellDuration } from '../base/words.ts'
 import { manualOf } from './manual.ts'
 import { curlOf } from './example-programs.ts'
 import { chaptersOf, listedRoutes, listedTools, previewsOf } from './listed-operations.ts'
@@ -7,7 +8,6 @@ import { listedServers, serverPagePath } from './mcp-servers.ts'
 import { viewRoute, viewTool } from './operation-view.ts'
 import { definePage, frame, frameOf, readPage } from './page-frame.ts'
 import { type Facts, placedDocuments } from './registry.ts'
-import { sentence, spellDuration } from './sentences.ts'
 import { type TemplateContext, webAddress } from './template.ts'
 
 const printHome = readPage('home.html.hbs')

@@ -3,11 +3,11 @@ import { compact, isJsonObject, type JsonObject } from '../base/json.ts'
 import { declaredPrice } from '../catalog/price-text.ts'
 import { spellPaths } from '../catalog/route-reference.ts'
 import { formatPrice, type Micros } from '../base/money.ts'
+import { sentence } from '../base/words.ts'
 import { lastChange, listedRoutes, usualOffers } from './listed-operations.ts'
 import { viewRoute } from './operation-view.ts'
 import { howToPay, SANDBOX } from './payment-guide.ts'
 import { addressOf, defineDocument, type Facts, printJson } from './registry.ts'
-import { sentence } from './sentences.ts'
 
 /** The members that x402scan documents (`version`, `resources` as addresses), and those that other readers expect. */
 export const x402Manifest = defineDocument('x402', (catalog, facts) => {

@@ -13,6 +13,7 @@ import { spellPaths } from '../catalog/route-reference.ts'
 import { ERRORS } from '../base/errors.ts'
 import { compact, escapeNonAscii, type JsonObject } from '../base/json.ts'
 import { once } from '../base/once.ts'
+import { conditionOf, shortenAtWord } from '../base/words.ts'
 import type { Micros } from '../base/money.ts'
 import { findNetwork } from '../base/networks.ts'
 import { encodeAfter, TOKEN_LENGTH, type Challenge, type IssuedChallenge } from '../payment/protocol.ts'
@@ -180,8 +181,9 @@ const LONGEST_DESCRIPTION = 200
 
 /** What the endpoint does and when to use it. */
 function describe({ summary, operation: { useWhen } }: Endpoint, { text }: Detail): string {
-  const whole = text === 0 || useWhen === undefined ? summary : `${summary}. Use when: ${spellPaths(useWhen)}`
-  return Array.from(whole).slice(0, Math.max(LONGEST_DESCRIPTION, text)).join('')
+  const whole =
+    text === 0 || useWhen === undefined ? summary : `${summary}. ${conditionOf(spellPaths(useWhen))}`
+  return shortenAtWord(whole, Math.max(LONGEST_DESCRIPTION, text))
 }
 
 function resourceOf(endpoint: Endpoint, { service, baseUrl }: ChallengeSettings, detail: Detail): JsonObject {
