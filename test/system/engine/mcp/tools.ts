@@ -99,7 +99,7 @@ t.test(
         properties: { tags: { type: 'array', items: { type: 'string' } }, shape: { type: 'object' } },
       },
     })
-    t.match(work?.['description'], /Costs/)
+    t.match(work?.['description'], /Price: /)
     t.strictSame(work?.['outputSchema'], {
       type: 'object',
       properties: {
