@@ -340,7 +340,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'doctor',
     summary:
-      'with a URL: compare the documents and 402 responses of a running service; without: call every route once',
+      'with a URL: check what a running service offers, and its revision; without: call every route once',
     operands: ['[url]'],
     options: {
       sources: { text: 'query every outside source once and list unexpected fields' },

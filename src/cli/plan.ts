@@ -6,7 +6,7 @@ import { compileText, loadCatalog, readerIn } from '../engine/catalog/load.ts'
 import { documentNames } from '../engine/documents/all.ts'
 import type { Call } from './command.ts'
 import { openOpenapi, readChallenges } from './doctor/answers.ts'
-import { openapiOperations } from './doctor/claim-readers.ts'
+import { openapiOperations } from './openapi-document.ts'
 import { type Change, compare, type Difference } from './plan/difference.ts'
 import { catalogSnapshot, serviceSnapshot, type Snapshot } from './plan/snapshot.ts'
 import { columns } from './terminal-text.ts'
@@ -56,8 +56,8 @@ async function earlier({ file, against, baseUrl, after }: Comparison): Promise<S
     )
     // A sandbox is paid on its own networks, whatever its catalog names.
     const asked = isSandbox ? [] : paid.slice(0, 1)
-    const { claims } = await readChallenges(origin, openapi, asked, () => undefined)
-    return serviceSnapshot(openapi, claims, after)
+    const { challenges } = await readChallenges(origin, openapi, asked, () => undefined)
+    return serviceSnapshot(openapi, challenges, after)
   }
   const of = (catalog: Catalog): Snapshot => catalogSnapshot(catalog, baseUrl)
   if (existsSync(against)) return of(loadCatalog(against, KNOWN).catalog)

@@ -1,5 +1,6 @@
 import type { Parameter, Route } from '../engine/catalog/catalog.ts'
 import { spellPrice } from '../engine/catalog/price/text.ts'
+import { type OperationView, viewRoute } from '../engine/documents/operation-view.ts'
 import { formatDuration } from '../engine/base/duration.ts'
 import type { Revision } from '../engine/http/revision.ts'
 import { columns } from './terminal-text.ts'
@@ -29,8 +30,13 @@ export interface RouteRow {
 export async function routes(call: Call): Promise<number> {
   const { positionals, flags, terminal, env } = call
   const { catalog, revision } = await previewRevision(call, positionals[0] ?? env.catalog)
-  const rows = catalog.routes.map((route) => rowOf(route, revision))
-  terminal.out(flags.given('json') ? JSON.stringify(rows, null, 2) : table(rows))
+  if (flags.given('json')) {
+    const rows = catalog.routes.map((route) => rowOf(route, revision))
+    terminal.out(JSON.stringify(rows, null, 2))
+  } else {
+    const rows = catalog.routes.map((route) => tableRow(route, viewRoute(catalog, revision.facts, route)))
+    terminal.out(columns([HEADS, ...rows]))
+  }
   return 0
 }
 
@@ -63,18 +69,15 @@ function describe({
   return value === undefined ? row : { ...row, default: value }
 }
 
-function table(rows: readonly RouteRow[]): string {
-  const lines = rows.map((row) => [
-    row.method === 'GET' ? row.path : `${row.method} ${row.path}`,
-    row.price ?? 'free',
-    row.cache ?? '-',
-    row.available ? 'yes' : 'no',
-    row.parameters
-      .map(
-        ({ name, required, default: value }) =>
-          name + (required ? '!' : value === undefined ? '' : `=${value}`),
-      )
-      .join(' '),
-  ])
-  return columns([['PATH', 'USD', 'CACHE', 'SERVED', 'PARAMETERS'], ...lines])
+const HEADS = ['PATH', 'TITLE', 'PRICE', 'CACHE', 'SERVED', 'PARAMETERS']
+
+function tableRow({ operation: { cache } }: Route, view: OperationView): string[] {
+  return [
+    view.name,
+    view.title + (view.deprecation === '' ? '' : ', deprecated'),
+    view.price || 'free',
+    cache === undefined ? '-' : formatDuration(cache.ttl),
+    view.unavailability === '' ? 'yes' : 'no',
+    view.parameters.map(({ brief }) => brief).join(' '),
+  ]
 }

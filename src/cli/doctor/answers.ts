@@ -1,21 +1,9 @@
 import { isJsonObject, type JsonObject } from '../../engine/base/json.ts'
-import { readObject } from '../json-access.ts'
-import {
-  challengeClaims,
-  documentPlaces,
-  examplePath,
-  openapiOperations,
-  READERS,
-  splitKey,
-} from './claim-readers.ts'
-import type { Mismatch, RouteClaims } from './route-claims.ts'
+import { readObject, textAt } from '../json-access.ts'
+import { documentPlaces, examplePath, openapiOperations, splitKey } from '../openapi-document.ts'
+import type { PaymentRequired } from './payment-required.ts'
+import type { Mismatch } from './route-claims.ts'
 import { visit, visitEach } from './visit.ts'
-
-/** The claims of one part of the service, and errors in how it states them. */
-export interface Found {
-  readonly claims: readonly RouteClaims[]
-  readonly differences: readonly Mismatch[]
-}
 
 const OPENAPI = '/openapi.json'
 
@@ -42,12 +30,18 @@ export async function openOpenapi(
   return { document: OPENAPI, openapi: value, isSandbox: got.headers.has('ratecard-sandbox') }
 }
 
+/** The 402s of these routes, asked without a payment, and which routes answer something else. */
+interface Challenges {
+  readonly challenges: readonly PaymentRequired[]
+  readonly differences: readonly Mismatch[]
+}
+
 export async function readChallenges(
   origin: string,
   openapi: JsonObject,
   keys: readonly string[],
   progress: (line: string) => void,
-): Promise<Found> {
+): Promise<Challenges> {
   const operations = new Map(openapiOperations(openapi))
   const asked = await visitEach(keys, async (key) => {
     progress(key)
@@ -64,36 +58,51 @@ export async function readChallenges(
       ? []
       : [{ path: key, field: 'status', document: '402', says, reference, expected: '402' }]
   })
-  return { claims: challengeClaims(challenges), differences }
+  return { challenges, differences }
 }
 
 /** Documents that say something else from one moment to the next. */
 const LIVE: ReadonlySet<string> = new Set(['health', 'stats', 'status', 'status-json'])
 
-/** Reads every document: its claims about routes, its presence, and whether its aliases are equal. */
-export async function readDocuments(
+/** Which documents cannot be read, or differ under another of their paths, as behind a cache. */
+export async function checkDocuments(
   origin: string,
   places: ReadonlyMap<string, readonly string[]>,
-  known: string,
-): Promise<Found> {
-  const claims: RouteClaims[] = []
+): Promise<Mismatch[]> {
   const differences: Mismatch[] = []
-  for (const name of new Set([...READERS.keys(), ...places.keys()])) {
-    const [first = '', ...aliases] = places.get(name) ?? []
-    const text = first === '' ? undefined : await readText(origin, first, differences)
-    if (text === undefined) continue
-    const read = READERS.get(name)
-    const claimed = read?.(first, text)
-    if (read !== undefined && claimed === undefined)
-      differences.push(oddity(first, 'form', 'no JSON object', 'a JSON object'))
-    if (claimed !== undefined && first !== known) claims.push(claimed)
+  for (const [name, [first, ...aliases]] of places) {
+    const text = first === undefined ? undefined : await readText(origin, first, differences)
+    if (first === undefined || text === undefined) continue
     for (const alias of aliases) {
       const other = await readText(origin, alias, differences)
       if (other !== undefined && other !== text && !LIVE.has(name))
         differences.push({ ...oddity(alias, 'bytes', 'other bytes', 'the same bytes'), reference: first })
     }
   }
-  return { claims, differences }
+  return differences
+}
+
+/** How often a service is asked for its revision: several servers may share its address. */
+const REVISION_QUESTIONS = 12
+
+/**
+ * Revisions of the catalog that answers at the path of `/health` state, and a mismatch for each that differs from the
+ * expected one: that of a file, otherwise that of the first answer.
+ */
+export async function checkRevisions(
+  origin: string,
+  path: string,
+  declared: string | undefined,
+): Promise<Mismatch[]> {
+  const answers = await visitEach(Array.from({ length: REVISION_QUESTIONS }), () => visit(origin, path))
+  const revisions = answers.flatMap((got) =>
+    got.kind === 'answer' ? (textAt(readObject(got.text), 'revision') ?? []) : [],
+  )
+  const [first, ...others] = [...new Set(declared === undefined ? revisions : [declared, ...revisions])]
+  const reference = declared === undefined ? path : 'catalog'
+  return first === undefined
+    ? []
+    : others.map((says) => ({ ...oddity(path, 'revision', says, first), reference }))
 }
 
 async function readText(origin: string, path: string, differences: Mismatch[]): Promise<string | undefined> {

@@ -1,16 +1,13 @@
 /**
- * `price` in USD with six decimals, a range, or `free`; `due` what one call by a rule costs; `parameters` as `country=US, limit*`; `sample` the path of the preview or
- * `none`; `available` yes or no; `skill` its id in the agent card; `protocols` by name; an offer of x402 under its network,
- * one of MPP under `mpp`.
+ * Claims about one route: each field as text, so that any two documents can be compared. `price` in USD with six
+ * decimals, a range, or `free`; `due` what one call by a rule costs; `parameters` as `country=US, limit*`; `sample` the
+ * path of the preview or `none`; `available` yes or no; `protocols` by name; an offer of x402 under its network, one of
+ * MPP under `mpp`.
  */
-export type Field =
-  'price' | 'due' | 'parameters' | 'sample' | 'available' | 'skill' | 'protocols' | 'mpp' | `eip155:${string}`
-
-/** The claims about one route: each field as text, so that any two documents can be compared. */
-export type RouteClaim = ReadonlyMap<Field, string>
+export type RouteClaim = ReadonlyMap<string, string>
 
 /** Fields without a value are left out. */
-export function claimOf(...fields: readonly (readonly [Field, string | undefined])[]): RouteClaim {
+export function claimOf(...fields: readonly (readonly [string, string | undefined])[]): RouteClaim {
   return new Map(fields.flatMap(([field, value]) => (value === undefined ? [] : [[field, value] as const])))
 }
 
@@ -18,10 +15,16 @@ export function claimOf(...fields: readonly (readonly [Field, string | undefined
 export interface RouteClaims {
   /** Its path, or `402 by mpp`. */
   readonly document: string
-  /** Which routes the document has to name. */
-  readonly covers: 'all' | 'sold' | 'sold now' | 'sold by x402' | 'skills now'
+  /** Whether the document has to name a route, by what is known of it. */
+  readonly covers: (valueOf: (field: string) => string | undefined) => boolean
   readonly claims: ReadonlyMap<string, RouteClaim>
 }
+
+/** Documents that name every route. */
+export const ALL: RouteClaims['covers'] = () => true
+
+/** Documents that name what has a price. */
+export const SOLD: RouteClaims['covers'] = (valueOf) => valueOf('price') !== 'free'
 
 /** One mismatch, of a route, or of a document as a whole when the path is `*`. */
 export interface Mismatch {
@@ -45,7 +48,7 @@ export function compareClaims(documents: readonly RouteClaims[]): Mismatch[] {
   const known = new Map(
     Array.from(first.claims.keys(), (path) => [
       path,
-      new Map<Field, { readonly document: string; readonly value: string }>(),
+      new Map<string, { readonly document: string; readonly value: string }>(),
     ]),
   )
   return documents.flatMap(({ document, covers, claims }) => {
@@ -69,19 +72,10 @@ export function compareClaims(documents: readonly RouteClaims[]): Mismatch[] {
       }
     }
     for (const [path, said] of known) {
-      const valueOf = (field: Field): string | undefined => said.get(field)?.value
-      if (!claims.has(path) && isCovered(covers, valueOf))
+      const valueOf = (field: string): string | undefined => said.get(field)?.value
+      if (!claims.has(path) && covers(valueOf))
         found.push({ path, field: 'listed', document, says: 'no', reference, expected: 'yes' })
     }
     return found
   })
-}
-
-function isCovered(covers: RouteClaims['covers'], valueOf: (field: Field) => string | undefined): boolean {
-  if (covers === 'all') return true
-  const now = valueOf('available') !== 'no'
-  if (covers === 'skills now') return valueOf('skill') !== undefined && now
-  if (valueOf('price') === 'free') return false
-  if (covers === 'sold now') return now
-  return covers === 'sold' || valueOf('protocols')?.split(', ').includes('x402') !== false
 }

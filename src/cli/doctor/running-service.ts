@@ -1,3 +1,4 @@
+import type { Catalog } from '../../engine/catalog/catalog.ts'
 import { loadCatalog } from '../../engine/catalog/load.ts'
 import { documentNames } from '../../engine/documents/all.ts'
 import type { Call } from '../command.ts'
@@ -5,18 +6,21 @@ import { UsageError } from '../../command-line/usage-error.ts'
 import { handlersFor } from '../load.ts'
 import { columns } from '../terminal-text.ts'
 import { clean, cleanText } from '../../command-line/printable.ts'
-import { openOpenapi, readChallenges, readDocuments } from './answers.ts'
-import { catalogClaims, documentPlaces, openapiClaims } from './claim-readers.ts'
+import { documentPlaces } from '../openapi-document.ts'
+import { checkDocuments, checkRevisions, openOpenapi, readChallenges } from './answers.ts'
 import { compareClaims, type Mismatch, type RouteClaims } from './route-claims.ts'
+import { catalogClaims, challengeClaims, openapiClaims } from './service-claims.ts'
 
 /**
- * Compares the claims of a running service: its catalog (when this machine has it), its documents, and the 402 of
- * every route in every protocol. Nothing is paid.
+ * Checks what can differ on a running service: whether it and its documents can be reached, which revision of the
+ * catalog each server behind the address has, and what the 402 of every route offers in every protocol and network,
+ * compared with its OpenAPI document and with the catalog, when this machine has it. Nothing is paid.
  */
 export async function examineService(call: Call, target: string): Promise<number> {
   const { terminal, flags } = call
   const origin = originOf(target)
-  const declared = await declaredClaims(call)
+  const catalog = await declaredCatalog(call)
+  const declared = catalog === undefined ? undefined : catalogClaims(catalog)
   const opened = await openOpenapi(origin)
   if (typeof opened === 'string') {
     terminal.err(`ratecard doctor: ${clean(opened)}`)
@@ -26,16 +30,17 @@ export async function examineService(call: Call, target: string): Promise<number
   const first = openapiClaims(document, openapi)
   const sold = soldPaths(declared ?? first)
   const challenges = await readChallenges(origin, openapi, sold, (path) => terminal.progress(clean(path)))
-  const documents = await readDocuments(origin, documentPlaces(openapi), document)
+  const places = documentPlaces(openapi)
+  const [health] = places.get('health') ?? []
   const claims = [
     ...(declared === undefined ? [] : [declared]),
     first,
-    ...challenges.claims,
-    ...documents.claims,
+    ...challengeClaims(challenges.challenges),
   ]
   const differences: Mismatch[] = [
     ...challenges.differences,
-    ...documents.differences,
+    ...(await checkDocuments(origin, places)),
+    ...(health === undefined ? [] : await checkRevisions(origin, health, catalog?.revision)),
     ...compareClaims(claims),
   ]
   const names = claims.map((each) => each.document)
@@ -55,12 +60,12 @@ export function originOf(target: string): string {
   return url.origin
 }
 
-/** The claims of the catalog on this machine; undefined when none is named. */
-async function declaredClaims(call: Call): Promise<RouteClaims | undefined> {
+/** The catalog on this machine; undefined when none is named. */
+async function declaredCatalog(call: Call): Promise<Catalog | undefined> {
   const file = call.flags.text('catalog')
   if (file === undefined) return undefined
   const handlers = Object.keys(await handlersFor(call, file))
-  return catalogClaims(loadCatalog(file, { documents: documentNames, handlers }).catalog)
+  return loadCatalog(file, { documents: documentNames, handlers }).catalog
 }
 
 function soldPaths({ claims }: RouteClaims): string[] {

@@ -2,12 +2,12 @@ import { routeKey, type Catalog, type Operation, type Parameter } from '../../en
 import type { Price } from '../../engine/catalog/price/price.ts'
 import { readPrice } from '../../engine/catalog/price/rule.ts'
 import { requestBody } from '../../engine/documents/openapi.ts'
-import { openapiParameter } from '../../engine/documents/parameters.ts'
+import { openapiParameter } from '../../engine/documents/openapi-parameters.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../engine/base/json.ts'
 import { parsePrice } from '../../engine/base/money.ts'
 import { at, listAt, membersAt, textAt } from '../json-access.ts'
-import { bodySchema, documentPlaces, openapiClaims, openapiOperations } from '../doctor/claim-readers.ts'
-import type { RouteClaim, RouteClaims } from '../doctor/route-claims.ts'
+import { offersOf, type PaymentRequired } from '../doctor/payment-required.ts'
+import { bodySchema, documentPlaces, openapiOperations } from '../openapi-document.ts'
 import { previewProtocols, revise } from '../preview.ts'
 
 /** What buyers meet: of a catalog, or of a service that runs. */
@@ -139,14 +139,12 @@ function documentsOf(catalog: Catalog, baseUrl: string): ReadonlyMap<string, str
  */
 export function serviceSnapshot(
   openapi: JsonObject,
-  challenge: readonly RouteClaims[],
+  challenges: readonly PaymentRequired[],
   after: Snapshot,
 ): Snapshot {
-  const { claims } = openapiClaims('openapi', openapi)
-  const operations = new Map(openapiOperations(openapi))
-  const items = [...claims].map(([key, claim]): [string, Item] => {
-    const operation = operations.get(key)
-    const price = publishedPrice(key, operation, claim)
+  const operations = openapiOperations(openapi).filter(([, each]) => at(each, 'x-document') === undefined)
+  const items = operations.map(([key, operation]): [string, Item] => {
+    const price = publishedPrice(key, operation)
     const parameters = new Map([
       ...rulesOf(listAt(operation, 'parameters')),
       ...bodyRules(bodySchema(operation)),
@@ -175,30 +173,35 @@ export function serviceSnapshot(
   return {
     items: new Map([...items, ...unread]),
     documents: new Map(documents),
-    terms: new Map(offeredTerms(challenge, after)),
+    terms: new Map(offeredTerms(challenges, after)),
   }
 }
 
-function publishedPrice(name: string, operation: Json | undefined, claim: RouteClaim): Price | undefined {
-  const spelled = claim.get('price') ?? 'free'
-  const [min = '', max] = spelled.split(' to ')
-  if (max === undefined) {
-    const price = parsePrice(spelled)
-    return price.kind === 'price' ? price.value : undefined
-  }
+/** The price in `x-payment-info`; undefined: free. */
+function publishedPrice(name: string, operation: Json): Price | undefined {
+  const published = at(operation, 'x-payment-info', 'price')
+  if (published === undefined) return undefined
+  const amount = textAt(published, 'amount')
+  const fixed = amount === undefined ? undefined : parsePrice(amount)
+  if (fixed?.kind === 'price') return fixed.value
+  const [min = '', max = ''] = ['min', 'max'].map((end) => textAt(published, end))
   const price = readPrice(min, max, JSON.stringify(at(operation, 'x-price-rule') ?? null))
-  if (price === undefined) throw new Error(`the price of ${name} cannot be read: ${spelled}`)
+  if (price === undefined)
+    throw new Error(`the price of ${name} cannot be read: ${JSON.stringify(published)}`)
   return price
 }
 
-function offeredTerms(challenge: readonly RouteClaims[], { terms }: Snapshot): [string, string][] {
-  const offered = challenge.flatMap(({ document }) => /^402 by x402 on (.+)$/.exec(document)?.[1] ?? [])
+function offeredTerms(challenges: readonly PaymentRequired[], { terms }: Snapshot): [string, string][] {
+  const offers = challenges.map(offersOf)
+  const offered = new Set(
+    offers.flatMap(({ x402 = [] }) => x402.flatMap((each) => textAt(each, 'network') ?? [])),
+  )
   const now = terms.get('payments x402') ?? 'none'
   const known = now === 'none' ? [] : now.split(', ')
-  const x402 = [...known, ...offered.filter((network) => !known.includes(network))].join(', ')
-  const hasMpp = challenge.some(({ document }) => document === '402 by mpp')
+  const x402 = [...new Set([...known, ...offered])].join(', ')
+  const hasMpp = offers.some(({ mpp }) => mpp !== undefined)
   return [
-    ...(offered.length === 0 ? [] : [['payments x402', x402] as [string, string]]),
+    ...(offered.size === 0 ? [] : [['payments x402', x402] as [string, string]]),
     ...(hasMpp && terms.get('payments mpp') === 'none'
       ? [['payments mpp', 'tempo'] as [string, string]]
       : []),

@@ -102,11 +102,15 @@ export interface Operation {
   readonly method: Method
   /** Undefined: free. */
   readonly price: Price | undefined
+  /** Two or three words. */
+  readonly title: string | undefined
   readonly summary: string
+  /** May contain `{route: …}`, as `description`: see `spellReferences`. */
   readonly useWhen: string | undefined
   /** Questions that this operation answers, in the words of its users. */
   readonly queries: readonly string[]
   readonly description: string | undefined
+  readonly deprecated: boolean
   readonly category: string | undefined
   readonly cache: Cache | undefined
   /** Milliseconds. */

@@ -160,8 +160,17 @@ const operation = {
     ...text,
     description: 'Name of the handler. Default: the path without /paid/ and path parameters.',
   },
+  title: {
+    ...text,
+    maxLength: 40,
+    description: 'Two or three words: Top sellers. Default: the name of the tool, or the path without /paid/.',
+  },
   summary: { ...text, maxLength: 200, description: 'One line: verb, object, source.' },
-  use_when: { ...text, description: 'Use when …: one sentence that helps an agent choose.' },
+  use_when: {
+    ...text,
+    description:
+      'Use when …: one sentence that helps an agent choose. {route: /paid/app} names another route: by its path, or by its tool where tools are described.',
+  },
   queries: {
     type: 'array',
     minItems: 1,
@@ -169,7 +178,14 @@ const operation = {
     description: 'Questions of users that this route answers: "top games in Germany".',
     items: { ...text, maxLength: 200 },
   },
-  description: { ...text, description: 'Longer description for people.' },
+  description: {
+    ...text,
+    description: 'Longer description for people. {route: /paid/app} names another route, as in use_when.',
+  },
+  deprecated: {
+    type: 'boolean',
+    description: 'true: every document says that it may be removed. It still answers, at its price.',
+  },
   category: text,
   timeout: { ...duration, description: 'Time limit of the handler. Default: 20s.' },
   settle: {

@@ -1,10 +1,11 @@
 import { iconUrl, type Catalog, type Operation } from '../catalog/catalog.ts'
-import { ruleNote, spellPrice } from '../catalog/price/text.ts'
 import { compact, type JsonObject } from '../base/json.ts'
 import { findNetwork } from '../base/networks.ts'
-import { isCallable, usualOffers } from './listing.ts'
+import { joinSentences, sentence } from '../base/words.ts'
+import { isCallable, usualOffers } from './listed-operations.ts'
+import { type OperationView, UNAVAILABLE, viewRoute, viewTool } from './operation-view.ts'
+import { SANDBOX } from './payment-guide.ts'
 import { addressOf, defineDocument, type Facts, printJson } from './registry.ts'
-import { CHARGED_FIRST, SANDBOX, sentence, useWhen } from './wording.ts'
 
 /**
  * Name of a transport that no A2A client speaks. Its two places make clients report that: without
@@ -58,45 +59,42 @@ function interfaces({ servers }: Catalog, { baseUrl, mcpServers }: Facts): JsonO
 /** Every skill of the catalog, with whether it can be used now. */
 function skills(catalog: Catalog, facts: Facts): JsonObject[] {
   return catalog.operations.flatMap((operation) => {
-    const { skill: id, category } = operation
-    if (id === undefined) return []
-    const where = isCallable(operation, catalog, facts) ? places(catalog, facts, operation) : []
+    const { skill: id, category, body, response } = operation
+    const views = viewsOf(catalog, facts, operation)
+    const [view] = views
+    if (id === undefined || view === undefined) return []
+    const calls = isCallable(operation, catalog, facts) ? views.map(({ call }) => call) : []
     return [
       compact({
         id,
-        name: id.charAt(0).toUpperCase() + id.slice(1).replaceAll('-', ' '),
-        description: describe(operation, where),
+        name: view.title,
+        description: describe(view, calls),
         tags: [...new Set([...(category === undefined ? [] : [category]), ...facts.protocols])],
         examples: operation.queries.length === 0 ? undefined : operation.queries,
-        inputModes: operation.body === undefined ? JSON_MODE : [operation.body.mediaType],
-        outputModes: operation.response.mediaType === undefined ? JSON_MODE : [operation.response.mediaType],
-        available: where.length > 0,
+        inputModes: body === undefined ? JSON_MODE : [body.mediaType],
+        outputModes: response.mediaType === undefined ? JSON_MODE : [response.mediaType],
+        available: calls.length > 0,
       }),
     ]
   })
 }
 
-function describe(operation: Operation, where: readonly string[]): string {
-  const { summary, price, settle } = operation
-  const words = [sentence(summary)]
-  if (operation.useWhen !== undefined) words.push(useWhen(operation.useWhen))
-  if (where.length === 0) return [...words, 'Not available now.'].join(' ')
-  words.push(
-    price === undefined ? 'Free.' : `Price: ${spellPrice(price)} USD per call${ruleNote(price)}.`,
-    ...(settle === 'upfront' ? [`${CHARGED_FIRST}.`] : []),
-    where.join(' or '),
-  )
-  return words.join(' ')
+function describe(view: OperationView, calls: readonly string[]): string {
+  const words = joinSentences(view.promise, view.deprecation, view.useWhen)
+  if (calls.length === 0) return joinSentences(words, UNAVAILABLE)
+  return joinSentences(words, view.cost, view.chargedFirst, calls.join(' or '))
 }
 
-/** How an operation is called: over HTTP, as a tool, or both. */
-function places({ routes }: Catalog, { baseUrl, mcpServers }: Facts, operation: Operation): string[] {
-  const { tool } = operation
-  const route = routes.find((each) => each.operation === operation && each.full === undefined)
-  const server = tool === undefined ? undefined : mcpServers.get(tool.server)
+/** The operation over HTTP, as a tool, or both; a tool of a server that is not served only where it is nothing else. */
+function viewsOf(catalog: Catalog, facts: Facts, operation: Operation): OperationView[] {
+  const { tool, parameters } = operation
+  const route = catalog.routes.find((each) => each.operation === operation && each.full === undefined)
+  const url = tool && facts.mcpServers.get(tool.server)
   return [
-    ...(route === undefined ? [] : [`${operation.method} ${baseUrl}${route.path}`]),
-    ...(tool === undefined || server === undefined ? [] : [`MCP tool ${tool.name} at ${server}`]),
+    ...(route === undefined ? [] : [viewRoute(catalog, facts, route)]),
+    ...(tool === undefined || (route !== undefined && url === undefined)
+      ? []
+      : [viewTool(catalog, facts, { operation, tool, parameters, url: url ?? '' })]),
   ]
 }
 

@@ -1,6 +1,6 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
 import { compact, isJsonObject, type Json, type JsonObject } from '../base/json.ts'
-import { exampleAnswer, isVerbatim } from './example.ts'
+import { exampleAnswer, isVerbatim } from './answer-example.ts'
 
 /** Levels that the schema describes, enough for the rows of a list. The example shows the rest. */
 const DEPTH = 3

@@ -1,9 +1,10 @@
 import { iconUrl, type Catalog, type Operation } from '../catalog/catalog.ts'
 import { compact, type JsonObject } from '../base/json.ts'
-import { isCallable, listedRoutes } from './listing.ts'
+import { sentence } from '../base/words.ts'
+import { isCallable, listedRoutes } from './listed-operations.ts'
 import { addressOf, defineDocument, type Facts, printJson } from './registry.ts'
-import { SERVER_CARD_TYPE, listedServers, nickname } from './servers.ts'
-import { sentence } from './wording.ts'
+import { listedServers, nickname } from './mcp-servers.ts'
+import { SERVER_CARD_TYPE } from './server-card.ts'
 
 /** Agentic Resource Discovery: what this host offers to agents now. */
 export const ard = defineDocument('ard', (catalog, facts) => {

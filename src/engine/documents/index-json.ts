@@ -1,13 +1,13 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
 import type { Price } from '../catalog/price/price.ts'
 import { priceMembers } from '../catalog/price/text.ts'
-import { compact, type JsonObject } from '../base/json.ts'
-import { byCategory, countKinds, listedRoutes, type ListedTool, listedTools } from './listing.ts'
-import { argumentLine, formIn, parameterLine } from './parameters.ts'
+import { compact, type Json, type JsonObject } from '../base/json.ts'
+import { byCategory, countKinds, listedRoutes, type ListedTool, listedTools } from './listed-operations.ts'
+import { listedServers, serverPagePath } from './mcp-servers.ts'
+import { CHARGED_FIRST, chargingOfAll, type OperationView, viewRoute, viewTool } from './operation-view.ts'
+import { howToPay, SANDBOX } from './payment-guide.ts'
 import { defineDocument, type Facts, placedDocuments, printJson } from './registry.ts'
-import { listedServers, serverPagePath } from './servers.ts'
 import { linkHeader } from './well-known.ts'
-import { CHARGED_FIRST, chargingOf, howToPay, isUpfront, SANDBOX } from './wording.ts'
 
 /** The free index at `/`: small enough to read completely, and sufficient to call everything. */
 export const index = defineDocument(
@@ -32,10 +32,10 @@ function contents(catalog: Catalog, facts: Facts): JsonObject {
       currency: 'USD',
       protocols: facts.protocols,
       how_to_pay: howToPay(catalog, facts),
-      charging: chargingOf(routes),
+      charging: chargingOfAll(routes),
     },
     counts: countKinds(routes),
-    routes: routes.map((route) => entry(route, facts)),
+    routes: routes.map((route) => entry(catalog, facts, route)),
     mcp_servers: servers(catalog, facts),
   })
 }
@@ -45,41 +45,47 @@ function servers(catalog: Catalog, facts: Facts): JsonObject[] | undefined {
   const served = listedServers(catalog, facts).map(({ name, title, description, url, tools }) => {
     const page = serverPagePath(catalog, name)
     const docs = page === undefined ? undefined : facts.baseUrl + page
-    return compact({ name, title, description, url, docs, tools: tools.map(toolEntry) })
+    return compact({
+      name,
+      title,
+      description,
+      url,
+      docs,
+      tools: tools.map((tool) => toolEntry(catalog, facts, tool)),
+    })
   })
   return served.length === 0 ? undefined : served
 }
 
-function toolEntry(listed: ListedTool): JsonObject {
-  const { operation, tool, parameters } = listed
-  return compact({
-    name: tool.name,
-    price: money(operation.price),
-    charging: operation.settle === 'upfront' ? CHARGED_FIRST : undefined,
-    summary: operation.summary,
-    parameters: Object.fromEntries(parameters.map((each) => [each.name, argumentLine(each)])),
-  })
+function toolEntry(catalog: Catalog, facts: Facts, listed: ListedTool): JsonObject {
+  const { operation, tool } = listed
+  const words = wordsOf(viewTool(catalog, facts, listed))
+  return compact({ name: tool.name, price: money(operation.price), ...words })
+}
+
+/** What an entry says of its operation. */
+function wordsOf(view: OperationView): Readonly<Record<string, Json | undefined>> {
+  return {
+    title: view.title,
+    charging: view.chargedFirst === '' ? undefined : CHARGED_FIRST,
+    summary: view.summary,
+    deprecated: view.deprecation === '' ? undefined : true,
+    parameters: Object.fromEntries(view.parameters.map(({ name, line }) => [name, line])),
+  }
 }
 
 function links(catalog: Catalog, { baseUrl }: Facts): JsonObject {
   return Object.fromEntries(placedDocuments(catalog, baseUrl).map(({ name, url }) => [name, url]))
 }
 
-function entry(route: Route, facts: Facts): JsonObject {
+function entry(catalog: Catalog, facts: Facts, route: Route): JsonObject {
   return compact({
     method: route.operation.method,
     path: route.path,
     kind: route.kind,
     price: routeMoney(route),
-    charging: isUpfront(route) ? CHARGED_FIRST : undefined,
-    summary: route.summary,
+    ...wordsOf(viewRoute(catalog, facts, route)),
     category: route.operation.category,
-    parameters: Object.fromEntries(
-      route.parameters.map((parameter) => [
-        parameter.name,
-        formIn(route, parameter) === 'json' ? argumentLine(parameter) : parameterLine(parameter),
-      ]),
-    ),
     sample: route.sample,
     full: route.full,
     available: facts.available(route.operation),
@@ -99,23 +105,36 @@ export const categories = defineDocument('categories', (catalog, facts) => {
         id: shelf.id ?? 'other',
         title: shelf.title,
         counts: { ...countKinds(routes), tools: tools.length },
-        routes: routes.map((route) => row(route, facts)),
-        tools: tools.map(({ tool, url: server, operation: { price, summary } }) =>
-          compact({ name: tool.name, server, price: money(price), summary }),
-        ),
+        routes: routes.map((route) => row(catalog, facts, route)),
+        tools: tools.map((listed) => toolRow(catalog, facts, listed)),
       }
     }),
   })
 })
 
-function row(route: Route, { available }: Facts): JsonObject {
+function row(catalog: Catalog, facts: Facts, route: Route): JsonObject {
+  const { title, summary, deprecation } = viewRoute(catalog, facts, route)
   return compact({
     method: route.operation.method,
     path: route.path,
     kind: route.kind,
+    title,
     price: routeMoney(route),
-    summary: route.summary,
-    available: available(route.operation),
+    summary,
+    deprecated: deprecation === '' ? undefined : true,
+    available: facts.available(route.operation),
+  })
+}
+
+function toolRow(catalog: Catalog, facts: Facts, listed: ListedTool): JsonObject {
+  const { name, title, summary, deprecation } = viewTool(catalog, facts, listed)
+  return compact({
+    name,
+    title,
+    server: listed.url,
+    price: money(listed.operation.price),
+    summary,
+    deprecated: deprecation === '' ? undefined : true,
   })
 }
 

@@ -1,11 +1,12 @@
-import { type Catalog, type Operation, type Parameter, type Route, routeKey } from '../catalog/catalog.ts'
-import type { Price } from '../catalog/price/price.ts'
-import { ruleNote, spellPrice } from '../catalog/price/text.ts'
-import { chaptersOf, listedRoutes, type ListedTool, previewsOf } from './listing.ts'
-import { defineDocument, type Facts, operationPath, placedDocuments } from './registry.ts'
-import { toolPayment, listedServers, serverPagePath, toolAnchor } from './servers.ts'
+import type { Catalog, Route } from '../catalog/catalog.ts'
+import { joinSentences, sentence } from '../base/words.ts'
+import { chaptersOf, listedRoutes, type ListedTool, previewsOf } from './listed-operations.ts'
+import { listedServers, serverPagePath, toolAnchor } from './mcp-servers.ts'
+import { toolPayment } from './mcp-server-page.ts'
+import { chargingOfAll, type OperationView, viewRoute, viewTool } from './operation-view.ts'
+import { howToPay, SANDBOX } from './payment-guide.ts'
+import { defineDocument, type Facts, placedDocuments } from './registry.ts'
 import { readMarkdown, type TemplateContext } from './template.ts'
-import { CHARGED_FIRST, chargingOf, howToPay, SANDBOX, sentence, useWhen } from './wording.ts'
 
 const print = readMarkdown('llms.txt.hbs')
 
@@ -21,7 +22,7 @@ export const llms = defineDocument('llms', (catalog, facts) => {
     sandbox: facts.sandbox ? SANDBOX : '',
     description: sentence(description),
     steps: [...howToPay(catalog, facts), ...toolPayment(facts)],
-    charging: chargingOf(routes),
+    charging: chargingOfAll(routes),
     details: detailsOf(catalog, facts, routes),
     sections: [...sections(catalog, facts, routes), ...companions(catalog, facts, routes)],
     documents: placedDocuments(catalog, facts.baseUrl)
@@ -32,18 +33,22 @@ export const llms = defineDocument('llms', (catalog, facts) => {
 })
 
 /** Address of the full description of a route: one example stands for all. */
-function detailsOf(catalog: Catalog, { baseUrl }: Facts, routes: readonly Route[]): string {
-  const [first] = routes.filter(({ full }) => full === undefined)
-  const path = first && operationPath(catalog, first)
-  if (first === undefined || path === undefined) return ''
-  return `${nameOf(first)} is described in full at ${baseUrl}${path}.md; every endpoint has such a page.`
+function detailsOf(catalog: Catalog, facts: Facts, routes: readonly Route[]): string {
+  const first = routes.find(({ full }) => full === undefined)
+  const { title = '', page = '' } = first === undefined ? {} : viewRoute(catalog, facts, first)
+  return page === ''
+    ? ''
+    : `${title} is described in full at ${facts.baseUrl}${page}.md; every endpoint has such a page.`
 }
 
 function sections(catalog: Catalog, facts: Facts, routes: readonly Route[]): TemplateContext[] {
   const previews = previewsOf(routes)
   return chaptersOf(catalog, routes).map((chapter) => ({
     title: chapter.title,
-    entries: chapter.routes.map((route) => entry(route, previews.get(route.operation), facts)),
+    entries: chapter.routes.map((route) => ({
+      ...routeEntry(catalog, facts, route),
+      ...preview(catalog, facts, route, previews.get(route.operation)),
+    })),
   }))
 }
 
@@ -58,13 +63,16 @@ function companions(catalog: Catalog, facts: Facts, routes: readonly Route[]): T
       const page = serverPagePath(catalog, name)
       return {
         title: `${title} (MCP at ${url})`,
-        entries: tools.map((listed) =>
-          toolEntry(
+        entries: tools.map((listed) => ({
+          ...toolEntry(
+            catalog,
+            facts,
             listed,
             sold.get(listed.operation),
             page === undefined ? undefined : facts.baseUrl + page,
           ),
-        ),
+          ...NO_PREVIEW,
+        })),
       }
     })
 }
@@ -73,76 +81,53 @@ function companions(catalog: Catalog, facts: Facts, routes: readonly Route[]): T
  * The link of a tool leads to its description, since an MCP endpoint shows nothing to readers. A tool that is a
  * route too is described there.
  */
-function toolEntry(listed: ListedTool, route: Route | undefined, page: string | undefined): TemplateContext {
-  const { operation, tool, url, parameters } = listed
+function toolEntry(
+  catalog: Catalog,
+  facts: Facts,
+  listed: ListedTool,
+  route: Route | undefined,
+  page: string | undefined,
+): TemplateContext {
+  const { tool, url } = listed
+  const link = page === undefined ? `${url}/server-card` : `${page}#${toolAnchor(tool.name)}`
+  if (route === undefined) return entry(tool.name, viewTool(catalog, facts, listed), link)
+  const { title } = viewRoute(catalog, facts, route)
+  return { name: tool.name, url: link, price: '', words: `As ${title}.`, parameters: '' }
+}
+
+function routeEntry(catalog: Catalog, facts: Facts, route: Route): TemplateContext {
+  const view = viewRoute(catalog, facts, route)
+  return entry(view.title, view, facts.baseUrl + route.path)
+}
+
+function entry(name: string, view: OperationView, url: string): TemplateContext {
+  const { price, rule, request, promise, streaming, chargedFirst, deprecation, useWhen } = view
   return {
-    name: tool.name,
-    url: page === undefined ? `${url}/server-card` : `${page}#${toolAnchor(tool.name)}`,
-    ...(route === undefined
-      ? words(operation, operation.summary, operation.price)
-      : { price: '', summary: `As ${nameOf(route)}.`, useWhen: '' }),
-    request: '',
-    parameters: route === undefined ? brief(parameters) : '',
-    hasUsualSample: false,
-    preview: '',
-    previewParameters: '',
+    name,
+    url,
+    price: price === '' ? 'free' : price + (rule === '' ? '' : ` (${rule})`),
+    words: joinSentences(request, promise, streaming, chargedFirst, deprecation, useWhen),
+    parameters: view.parameters.map(({ brief }) => brief).join(', '),
   }
 }
 
-function entry(route: Route, sample: Route | undefined, { baseUrl }: Facts): TemplateContext {
-  return {
-    name: nameOf(route),
-    url: baseUrl + route.path,
-    ...words(route.operation, route.summary, route.kind === 'paid' ? route.operation.price : undefined),
-    request: requestOf(route.operation),
-    parameters: brief(route.parameters),
-    ...preview(route, sample, baseUrl),
-  }
-}
-
-function nameOf(route: Route): string {
-  return route.kind === 'paid' ? route.operation.id : routeKey(route)
-}
-
-function words(operation: Operation, summary: string, price: Price | undefined): TemplateContext {
-  const { settle, useWhen: when, response } = operation
-  const first = price !== undefined && settle === 'upfront' ? ` ${sentence(CHARGED_FIRST)}` : ''
-  return {
-    price: price === undefined ? 'free' : `$${spellPrice(price)}${ruleNote(price)}`,
-    summary: sentence(summary) + (response.stream ? ` Streams ${response.mediaType}.` : '') + first,
-    useWhen: when === undefined ? '' : useWhen(when),
-  }
-}
+const NO_PREVIEW = { hasUsualSample: false, preview: '', previewParameters: '' }
 
 /**
  * How to get a free sample. Most samples are at the usual path without further parameters, which the legend states
  * once; only the others are listed.
  */
-function preview(route: Route, sample: Route | undefined, baseUrl: string): TemplateContext {
-  if (sample === undefined) return { hasUsualSample: false, preview: '', previewParameters: '' }
+function preview(catalog: Catalog, facts: Facts, route: Route, sample: Route | undefined): TemplateContext {
+  if (sample === undefined) return NO_PREVIEW
   const known = new Set(route.parameters.map(({ name }) => name))
   const hasUsualSample =
     sample.path === route.path.replace(/^\/paid\//, '/sample/') &&
     sample.parameters.every(({ name }) => known.has(name))
   return {
     hasUsualSample,
-    preview: hasUsualSample ? '' : baseUrl + sample.path,
-    previewParameters: brief(sample.parameters),
+    preview: hasUsualSample ? '' : facts.baseUrl + sample.path,
+    previewParameters: viewRoute(catalog, facts, sample)
+      .parameters.map(({ brief }) => brief)
+      .join(', '),
   }
-}
-
-/** The method and body, unless it is a plain GET: `POST, application/json body.` */
-function requestOf({ method, body }: Operation): string {
-  if (method === 'GET') return ''
-  return body === undefined ? `${method}.` : `${method}, ${body.mediaType} body.`
-}
-
-/** Parameters as in a query: `country=US`, with a star after required ones. */
-function brief(parameters: readonly Parameter[]): string {
-  return parameters
-    .map(({ name, required, default: value }) => {
-      if (required) return `${name}*`
-      return value === undefined || value === '' ? name : `${name}=${value}`
-    })
-    .join(', ')
 }

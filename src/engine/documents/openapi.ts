@@ -1,24 +1,23 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
 import { bodyExample, kindOf } from '../catalog/body.ts'
-import { ruleNote } from '../catalog/price/text.ts'
 import { embedSchema, inputSchema, sizeLimit } from '../catalog/input-schema.ts'
 import { compact, type JsonObject } from '../base/json.ts'
 import { hasContent, type SuccessStatus } from '../base/success-status.ts'
 import { answerSchema } from './answer-schema.ts'
-import { exampleAnswer } from './example.ts'
-import { listedRoutes, priceOf } from './listing.ts'
+import { exampleAnswer } from './answer-example.ts'
+import { listedRoutes } from './listed-operations.ts'
 import { openapiComponents, paymentInfo, receiptHeaders } from './openapi-components.ts'
-import { formSchema, openapiParameter } from './parameters.ts'
+import { formSchema, openapiParameter } from './openapi-parameters.ts'
+import { isUpfront, type OperationView, viewRoute } from './operation-view.ts'
+import { howToPay, SANDBOX } from './payment-guide.ts'
 import {
   addressOf,
   defineDocument,
   type Facts,
-  operationPath,
   packJson,
   type PlacedDocument,
   placedDocuments,
 } from './registry.ts'
-import { charging, freshness, howToPay, isUpfront, SANDBOX, sentence, useWhen } from './wording.ts'
 
 /** Generates the OpenAPI 3.1.0 description of everything that is served; other documents refer to it. */
 export const openapi = defineDocument('openapi', (catalog, facts) => {
@@ -98,24 +97,25 @@ const FAILURES: JsonObject = { '4XX': PROBLEM, default: PROBLEM }
 /** The Operation Object of a route. */
 function openapiOperation(catalog: Catalog, facts: Facts, route: Route): JsonObject {
   const { operation } = route
-  const available = facts.available(operation)
+  const view = viewRoute(catalog, facts, route)
   const parameters = route.parameters.filter((each) => each.in !== 'body')
-  const docs = route.full === undefined ? operationPath(catalog, route) : undefined
   return compact({
     operationId: route.name,
-    summary: route.summary,
-    description: describe(route, available),
+    summary: view.summary,
+    description: describe(view, route),
+    deprecated: view.deprecation === '' ? undefined : true,
     tags: operation.category === undefined ? undefined : [operation.category],
     security: [],
+    'x-title': view.title,
     'x-payment-info': paymentInfo(catalog, facts, route),
     'x-price-rule':
       typeof operation.price === 'object' && route.kind === 'paid' ? operation.price.rule : undefined,
     'x-settle': isUpfront(route) ? 'upfront' : undefined,
     'x-free-preview': route.sample,
     'x-attribution': attributions(catalog, route),
-    'x-available': available ? undefined : false,
+    'x-available': view.unavailability === '' ? undefined : false,
     parameters: parameters.length === 0 ? undefined : parameters.map(openapiParameter),
-    externalDocs: docs === undefined ? undefined : { url: facts.baseUrl + docs },
+    externalDocs: view.page === '' ? undefined : { url: facts.baseUrl + view.page },
     requestBody: requestBody(route),
     responses: responses(catalog, facts, route),
   })
@@ -146,23 +146,18 @@ function pointerOf(path: readonly string[]): string {
   return path.map((step) => `/${encodeURIComponent(step.replaceAll('/', '~1'))}`).join('')
 }
 
-function describe(route: Route, available: boolean): string {
-  const { operation } = route
-  const price = priceOf(route)
-  const lines = [
-    route.full === undefined
-      ? undefined
-      : `Free preview of ${route.full}: it may show fewer items or fields.`,
-    operation.useWhen === undefined ? undefined : useWhen(operation.useWhen),
-    operation.description === undefined ? undefined : sentence(operation.description),
-    freshness(route),
-    price === undefined || operation.price === undefined
-      ? 'Free: no payment.'
-      : `Price: ${price} USD per call${ruleNote(operation.price)}. ${charging(route)}`,
-    route.sample === undefined ? undefined : `Free preview: ${route.sample}`,
-    available ? undefined : 'Not available now: answers 503, which is not charged.',
+function describe(view: OperationView, route: Route): string {
+  const paragraphs = [
+    route.kind === 'sample' ? view.preview : '',
+    view.deprecation,
+    view.useWhen,
+    view.description,
+    view.freshness,
+    view.price === '' ? view.cost : `${view.cost} ${view.charging}`,
+    route.kind === 'sample' ? '' : view.preview,
+    view.unavailability,
   ]
-  return lines.filter((line) => line !== undefined).join('\n\n')
+  return paragraphs.filter((each) => each !== '').join('\n\n')
 }
 
 /** The attributions that a route must publish by the terms of its sources. */

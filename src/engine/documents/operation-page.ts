@@ -1,13 +1,14 @@
-import { type Catalog, examplePath, type Parameter, type Route, routeKey } from '../catalog/catalog.ts'
+import { type Catalog, examplePath, type Parameter, type Route } from '../catalog/catalog.ts'
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import { formatShort } from '../base/money.ts'
+import { sentence } from '../base/words.ts'
 import { answerSchema } from './answer-schema.ts'
-import { sentence } from './wording.ts'
-import { manualRoute } from './docs-model.ts'
-import { bodyText, capOf, clientOf, curlOf, exampleUrl, pythonOf } from './example.ts'
-import { chaptersOf, listedRoutes, previewsOf } from './listing.ts'
+import { bodyText, capOf, curlOf, exampleUrl, javascriptOf, pythonOf } from './example-programs.ts'
+import { chaptersOf, listedRoutes, previewsOf } from './listed-operations.ts'
+import { manualRoute } from './manual.ts'
+import { viewRoute } from './operation-view.ts'
 import { frame, readPage } from './page-frame.ts'
-import { type Facts, operationPath, placedDocuments } from './registry.ts'
+import { type Facts, placedDocuments } from './registry.ts'
 import { readMarkdown, type TemplateContext } from './template.ts'
 
 const printPage = readPage('operation.html.hbs')
@@ -26,15 +27,15 @@ export function renderOperation(
   form: 'page' | 'markdown',
 ): string {
   const preview = previewsOf(listedRoutes(catalog)).get(route.operation)
-  const path = operationPath(catalog, route) ?? ''
+  const { title, promise, page } = viewRoute(catalog, facts, route)
   const isSold = route.kind === 'paid' && facts.protocols.includes('x402')
   const context = {
     ...manualRoute(catalog, facts, route, preview),
-    client: isSold ? clientOf(facts.baseUrl, route) : '',
+    client: isSold ? javascriptOf(facts.baseUrl, route) : '',
     cap: `$${formatShort(capOf(route))}`,
     errorsPath:
       placedDocuments(catalog, facts.baseUrl).find(({ name }) => name === 'docs-errors')?.paths[0] ?? '',
-    markdown: `${path}.md`,
+    markdown: `${page}.md`,
     fields: fieldRows(answerSchema(catalog, route), route.operation.responseSchema !== undefined),
   }
   if (form === 'markdown') return printMarkdown(context)
@@ -44,9 +45,9 @@ export function renderOperation(
   return printPage({
     ...context,
     page: frame(catalog, facts, {
-      title: `${routeKey(route)} · ${catalog.service.name}`,
-      description: sentence(route.summary),
-      url: facts.baseUrl + path,
+      title: `${title} · ${catalog.service.name}`,
+      description: promise,
+      url: facts.baseUrl + page,
       style: '',
     }),
     snippets: snippetsOf(facts, route),
@@ -66,7 +67,7 @@ function snippetsOf({ baseUrl, protocols }: Facts, route: Route): TemplateContex
   const cap = `Pays at most $${formatShort(capOf(route))} for a call.`
   return [
     curl,
-    { title: 'JavaScript', note: cap, code: clientOf(baseUrl, route) },
+    { title: 'JavaScript', note: cap, code: javascriptOf(baseUrl, route) },
     { title: 'Python', note: cap, code: pythonOf(baseUrl, route) },
   ]
 }

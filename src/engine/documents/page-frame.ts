@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import Handlebars from 'handlebars'
 import { iconUrl, type Catalog } from '../catalog/catalog.ts'
+import { SANDBOX } from './payment-guide.ts'
 import {
   defineDocument,
   DOCUMENTS,
@@ -12,7 +13,6 @@ import {
   type Render,
 } from './registry.ts'
 import { escapeInvisible, type TemplateContext, TEMPLATES, webAddress } from './template.ts'
-import { SANDBOX } from './wording.ts'
 
 /** A file that pages refer to. */
 interface BrandFile {

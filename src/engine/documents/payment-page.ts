@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto'
-import { type Catalog, type Route, routeKey } from '../catalog/catalog.ts'
+import type { Catalog, Route } from '../catalog/catalog.ts'
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import { formatDecimal } from '../base/money.ts'
 import { findAsset, findNetwork } from '../base/networks.ts'
+import { sentence } from '../base/words.ts'
 import type { Facts } from './registry.ts'
-import { clientFor, exampleUrl, quotable } from './example.ts'
+import { exampleUrl, javascriptFor, quotable } from './example-programs.ts'
+import { dollarsOf, viewRoute } from './operation-view.ts'
 import { frame, policyOf, readPage, styleSheetOf } from './page-frame.ts'
 import type { TemplateContext } from './template.ts'
-import { charging, sentence } from './wording.ts'
 
 interface PaymentPage {
   readonly catalog: Catalog
@@ -32,21 +33,20 @@ export function renderPaymentPage({ catalog, facts, route, url, problem }: Payme
   const { price } = problem
   const { method } = route.operation
   const title = text(problem['title'])
-  const summary = sentence(route.summary)
+  const view = viewRoute(catalog, facts, route)
   const style = styleSheetOf(catalog)
   const html = print({
     page: frame(catalog, facts, {
-      title: `${title}: ${routeKey(route)}`,
-      description: summary,
+      title: `${title}: ${view.title}`,
+      description: view.promise,
       url: '',
       style,
     }),
+    view,
     title,
     method,
     path: route.path,
-    summary,
-    description: route.operation.description ?? '',
-    price: isJsonObject(price) ? shorten(text(price['amount'])) : '',
+    price: isJsonObject(price) ? dollarsOf(text(price['amount'])) : '',
     parts: isJsonObject(price) ? partsOf(price['parts']) : [],
     rule: isJsonObject(price) ? text(price['rule']) : '',
     detail: sentence(upperFirst(text(problem['detail']))),
@@ -55,20 +55,14 @@ export function renderPaymentPage({ catalog, facts, route, url, problem }: Payme
     // A repeated request would have no body, so the page of the route embeds this part of the page.
     repeatable: method === 'GET',
     wallets: [...(facts.sandbox ? [{ title: 'the sandbox wallet', path: SANDBOX_WALLET }] : []), OWN_WALLET],
-    charging: charging(route),
     wouldFail: wouldFail(problem['would_fail']),
     sample: sampleOf(catalog, facts, route) ?? text(problem['sample']),
     docs: text(problem['docs']),
     url: quotable(url),
-    client: problem['accepts'] === undefined ? '' : clientFor(route, 'body'),
+    client: problem['accepts'] === undefined ? '' : javascriptFor(route, 'body'),
   })
   const hash = createHash('sha256').update(style).digest('base64')
   return { html, policy: policyOf(`'sha256-${hash}'`) }
-}
-
-/** Removes trailing zeros. */
-function shorten(amount: string): string {
-  return amount.replace(/(\.\d\d\d*?)0+$/, '$1')
 }
 
 /** The parts of a computed price. */
@@ -78,7 +72,7 @@ function partsOf(parts: Json | undefined): TemplateContext[] {
     const { part, value, units, amount } = each
     const choice = typeof value === 'string' ? `: ${value}` : ''
     const counted = typeof units === 'number' ? `, ${units} ${units === 1 ? 'unit' : 'units'}` : ''
-    return [{ part: `${text(part)}${choice}${counted}`, amount: shorten(text(amount)) }]
+    return [{ part: `${text(part)}${choice}${counted}`, amount: dollarsOf(text(amount)) }]
   })
 }
 

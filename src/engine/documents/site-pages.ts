@@ -1,13 +1,14 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
 import { ERRORS } from '../base/errors.ts'
-import { manualOf } from './docs-model.ts'
-import { curlOf } from './example.ts'
-import { chaptersOf, listedRoutes, listedTools, previewsOf, priceTag, spellTag } from './listing.ts'
+import { sentence, spellDuration } from '../base/words.ts'
+import { manualOf } from './manual.ts'
+import { curlOf } from './example-programs.ts'
+import { chaptersOf, listedRoutes, listedTools, previewsOf } from './listed-operations.ts'
+import { listedServers, serverPagePath } from './mcp-servers.ts'
+import { viewRoute, viewTool } from './operation-view.ts'
 import { definePage, frame, frameOf, readPage } from './page-frame.ts'
-import { type Facts, operationPath, placedDocuments } from './registry.ts'
-import { listedServers, serverPagePath } from './servers.ts'
+import { type Facts, placedDocuments } from './registry.ts'
 import { type TemplateContext, webAddress } from './template.ts'
-import { sentence, spellDuration } from './wording.ts'
 
 const printHome = readPage('home.html.hbs')
 
@@ -40,11 +41,7 @@ function serversOf(catalog: Catalog, facts: Facts): TemplateContext[] {
     .map(({ name, title, tools }) => ({
       title,
       place: serverPagePath(catalog, name) ?? '',
-      rows: tools.map((listed) => ({
-        name: listed.tool.name,
-        summary: sentence(listed.operation.summary),
-        price: spellTag(listed.operation.price) || 'free',
-      })),
+      rows: tools.map((listed) => ({ view: viewTool(catalog, facts, listed) })),
     }))
 }
 
@@ -56,16 +53,9 @@ function priceList(catalog: Catalog, facts: Facts): TemplateContext[] {
     title: chapter.title,
     anchor: chapter.anchor,
     rows: chapter.routes.map((route) => {
-      const href = operationPath(catalog, route) ?? ''
-      return {
-        method: route.operation.method === 'GET' ? '' : route.operation.method,
-        path: route.path,
-        href,
-        summary: sentence(route.summary),
-        unavailable: !facts.available(route.operation),
-        price: priceTag(route) || 'free',
-        preview: previews.has(route.operation) && href !== '' ? `${href}#trial` : '',
-      }
+      const view = viewRoute(catalog, facts, route)
+      const { page } = view
+      return { view, preview: previews.has(route.operation) && page !== '' ? `${page}#trial` : '' }
     }),
   }))
 }

@@ -1,6 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import { compact, type JsonObject } from '../base/json.ts'
-import { lastChange } from './listing.ts'
+import { lastChange } from './listed-operations.ts'
 import {
   addressOf,
   defineDocument,
@@ -11,7 +11,7 @@ import {
   printJson,
 } from './registry.ts'
 import { pagedRoutes } from './operation-page.ts'
-import { listedServers, serverPagePath } from './servers.ts'
+import { listedServers, serverPagePath } from './mcp-servers.ts'
 
 /** RFC 9309, with the site map and Cloudflare’s Content-Signal. */
 export const robots = defineDocument('robots', (catalog, { baseUrl }) => {

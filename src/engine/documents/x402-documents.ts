@@ -1,10 +1,13 @@
 import { type Catalog, colonTemplate, examplePath, iconUrl, type Route } from '../catalog/catalog.ts'
 import { compact, isJsonObject, type JsonObject } from '../base/json.ts'
 import { declaredPrice } from '../catalog/price/text.ts'
+import { spellPaths } from '../catalog/route-reference.ts'
 import { formatPrice, type Micros } from '../base/money.ts'
-import { lastChange, listedRoutes, priceOf, usualOffers } from './listing.ts'
-import { addressOf, defineDocument, type Facts, operationPath, printJson } from './registry.ts'
-import { howToPay, SANDBOX, sentence } from './wording.ts'
+import { sentence } from '../base/words.ts'
+import { lastChange, listedRoutes, usualOffers } from './listed-operations.ts'
+import { viewRoute } from './operation-view.ts'
+import { howToPay, SANDBOX } from './payment-guide.ts'
+import { addressOf, defineDocument, type Facts, printJson } from './registry.ts'
 
 /** The members that x402scan documents (`version`, `resources` as addresses), and those that other readers expect. */
 export const x402Manifest = defineDocument('x402', (catalog, facts) => {
@@ -25,7 +28,7 @@ export const x402Manifest = defineDocument('x402', (catalog, facts) => {
       // An empty list reads as a failed claim.
       ownershipProofs: ownershipProofs.length === 0 ? undefined : ownershipProofs,
       payment: payment(catalog, facts, sold),
-      endpoints: sold.map((route) => endpoint(route, facts)),
+      endpoints: sold.map((route) => endpoint(catalog, facts, route)),
       links: links(catalog, baseUrl),
     }),
   )
@@ -57,16 +60,19 @@ function priceRange(sold: readonly Route[]): JsonObject | undefined {
   }
 }
 
-function endpoint(route: Route, { baseUrl, available }: Facts): JsonObject {
+function endpoint(catalog: Catalog, facts: Facts, route: Route): JsonObject {
+  const { title, summary, deprecation } = viewRoute(catalog, facts, route)
   return compact({
     method: route.operation.method,
     path: route.path,
-    url: baseUrl + examplePath(route),
+    url: facts.baseUrl + examplePath(route),
+    title,
     price: route.operation.price === undefined ? undefined : declaredPrice(route.operation.price),
-    description: route.summary,
+    description: summary,
+    deprecated: deprecation === '' ? undefined : true,
     category: route.operation.category,
     sample: route.sample,
-    available: available(route.operation),
+    available: facts.available(route.operation),
   })
 }
 
@@ -100,9 +106,9 @@ export const x402Resources = defineDocument('x402-resources', (catalog, facts) =
 
 /** The members of the live challenge, so that the listing cannot differ from it, with additions for readers. */
 function item(catalog: Catalog, facts: Facts, route: Route, challenge: JsonObject): JsonObject {
-  const docs = operationPath(catalog, route)
+  const view = viewRoute(catalog, facts, route)
   const { url, ...resource } = isJsonObject(challenge.resource) ? challenge.resource : {}
-  const { price } = route.operation
+  const { price, useWhen } = route.operation
   const bazaar = isJsonObject(challenge.extensions) ? challenge.extensions.bazaar : undefined
   return compact({
     resource: url,
@@ -114,10 +120,14 @@ function item(catalog: Catalog, facts: Facts, route: Route, challenge: JsonObjec
     method: route.operation.method,
     path: route.path,
     routeTemplate: route.path.includes('{') ? colonTemplate(route.path) : undefined,
-    ...(typeof price === 'object' ? { price: declaredPrice(price) } : { priceUsd: priceOf(route) }),
-    useCase: route.operation.useWhen,
+    ...(typeof price === 'object'
+      ? { price: declaredPrice(price) }
+      : { priceUsd: price === undefined ? undefined : formatPrice(price) }),
+    title: view.title,
+    useCase: useWhen === undefined ? undefined : spellPaths(useWhen),
+    deprecated: view.deprecation === '' ? undefined : true,
     sample: route.sample,
-    docs: docs === undefined ? undefined : facts.baseUrl + docs,
+    docs: view.page === '' ? undefined : facts.baseUrl + view.page,
     available: facts.available(route.operation),
   })
 }

@@ -4,7 +4,7 @@ import { type Quote, quoteLowest } from '../catalog/price/price.ts'
 import { quoteMembers } from '../catalog/price/text.ts'
 import type { ValidationError } from '../catalog/validation-error.ts'
 import type { IgnoredParameter, RawParameters, Validated, Validator } from '../catalog/validator.ts'
-import { charging, isUpfront } from '../documents/wording.ts'
+import { chargingOf, isUpfront } from '../documents/operation-view.ts'
 import { ERRORS, type CorrectedOffer, type ErrorCode } from '../base/errors.ts'
 import { asciiJson, compact, digestJson, type Json, type JsonObject } from '../base/json.ts'
 import type { Micros } from '../base/money.ts'
@@ -107,7 +107,8 @@ function forReaders(
       : { price: quoteMembers(operation.price, quote) }),
     ...(sample === undefined ? {} : { sample: baseUrl + sample }),
     docs: baseUrl + docs,
-    ...(isUpfront(route) ? { charging: charging(route) } : {}),
+    ...(isUpfront(route) ? { charging: chargingOf(route) } : {}),
+    ...(operation.deprecated ? { deprecated: true } : {}),
   }
 }
 

@@ -4,7 +4,8 @@ import { documents } from '../documents/all.ts'
 import { pagedRoutes, renderOperation } from '../documents/operation-page.ts'
 import { brandFiles, PAGE_HEADERS } from '../documents/page-frame.ts'
 import { DOCUMENTS, type Facts, operationPath, PAGE_TYPE, placedDocuments } from '../documents/registry.ts'
-import { serverCards, serverPages } from '../documents/servers.ts'
+import { serverPages } from '../documents/mcp-server-page.ts'
+import { serverCards } from '../documents/server-card.ts'
 import { once } from '../base/once.ts'
 
 /** Rendered documents and files by path. */

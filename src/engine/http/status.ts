@@ -1,5 +1,5 @@
 import { type Route, routeKey } from '../catalog/catalog.ts'
-import { countKinds, listedRoutes } from '../documents/listing.ts'
+import { countKinds, listedRoutes } from '../documents/listed-operations.ts'
 import type {
   DayFigures,
   Funnel,

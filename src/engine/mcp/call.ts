@@ -116,7 +116,7 @@ async function answerPaid(
 function priceSentence({ tool, server: { identity, url } }: ToolCall, { quote }: Bought): string {
   const { name } = tool.endpoint.tool
   const link = identity.websiteUrl ?? url
-  return `${name} costs ${formatShort(quote.amount)} USD for this call; nothing was run or charged. How to pay, also with a client that cannot: ${link}`
+  return `${name} costs $${formatShort(quote.amount)} for this call; nothing was run or charged. How to pay, also with a client that cannot: ${link}`
 }
 
 /** The arguments of a call and their price. */

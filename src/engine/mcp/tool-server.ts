@@ -4,10 +4,11 @@ import { inputSchema } from '../catalog/input-schema.ts'
 import { toArgument, compileArguments, type Validated } from '../catalog/validator.ts'
 import { highestOf } from '../catalog/price/price.ts'
 import type { Facts } from '../documents/registry.ts'
-import { desktopPayment, identifyServer, type ServerIdentity } from '../documents/servers.ts'
-import { sentence, useWhen } from '../documents/wording.ts'
+import { desktopPayment } from '../documents/mcp-server-page.ts'
+import { identifyServer, type ServerIdentity } from '../documents/mcp-servers.ts'
+import { type OperationView, viewTool } from '../documents/operation-view.ts'
+import { joinSentences } from '../base/words.ts'
 import { compact, isJsonObject, type JsonObject } from '../base/json.ts'
-import { ruleNote, spellPrice } from '../catalog/price/text.ts'
 import { formatPrice, type Micros } from '../base/money.ts'
 import { challengesOf } from '../payment/endpoint-challenges.ts'
 import type { Challenge } from '../payment/challenge.ts'
@@ -65,7 +66,9 @@ export function createToolServers(settings: ToolServerSettings): ReadonlyMap<str
         instructions: instructionsOf(description, ready, facts),
         url,
         tools: new Map(tools.map((each) => [each.endpoint.tool.name, each])),
-        listed: ready.map(({ endpoint, served }) => describeTool(endpoint, served, protocols)),
+        listed: ready.map(({ endpoint, served }) =>
+          describeTool(endpoint, served, viewTool(catalog, facts, endpoint)),
+        ),
         protocols,
         networks: catalog.payments.x402?.networks ?? [],
         largestMessage: ARGUMENT_BYTES + Math.max(0, ...tools.map(bodyBytes)),
@@ -142,6 +145,7 @@ function bindingsOf({ handler, parameters }: Operation, { operations }: Catalog)
 /** One entry of `tools/list`. */
 export interface ToolDescription {
   readonly name: string
+  readonly title: string
   readonly description: string
   readonly inputSchema: JsonObject
   readonly outputSchema?: JsonObject
@@ -150,25 +154,24 @@ export interface ToolDescription {
 }
 
 /** What a model and its client read about a tool before a call. */
-function describeTool(
-  endpoint: ToolEndpoint,
-  served: ServedOperation,
-  protocols: readonly Protocol[],
-): ToolDescription {
-  const { operation, tool, parameters } = endpoint
+function describeTool(endpoint: ToolEndpoint, served: ServedOperation, view: OperationView): ToolDescription {
+  const { operation, parameters } = endpoint
   const { price } = operation
   const largest = price === undefined ? undefined : highestOf(price)
   return {
-    name: tool.name,
-    description: [
-      sentence(operation.summary),
-      ...(operation.useWhen === undefined ? [] : [useWhen(operation.useWhen)]),
-      ...(operation.description === undefined ? [] : [sentence(operation.description)]),
-      costOf(endpoint, protocols),
-    ].join(' '),
+    name: view.name,
+    title: view.title,
+    description: joinSentences(
+      view.promise,
+      view.deprecation,
+      view.useWhen,
+      view.description,
+      view.cost,
+      view.chargedFirst,
+    ),
     inputSchema: inputSchema(parameters, operation.body),
     ...outputOf(operation),
-    annotations: annotationsOf(endpoint, served),
+    annotations: annotationsOf(endpoint, served, view),
     // Read by the client of Cloudflare's agents, which passes it on to its model.
     ...(largest === undefined
       ? {}
@@ -200,30 +203,17 @@ function outputOf({
   return { outputSchema: { type: 'object', properties: Object.fromEntries(members) } }
 }
 
-function costOf(
-  { operation: { price, settle }, tool }: ToolEndpoint,
-  protocols: readonly Protocol[],
-): string {
-  if (price === undefined)
-    return tool.requires === 'signer' ? 'Free; needs a sign-in-with-x proof of your wallet.' : 'Free.'
-  const ways = protocols.map(({ name }) => (name === 'mpp' ? 'MPP' : name)).join(' or ')
-  const first = settle === 'upfront' ? ', charged before the work' : ''
-  return `Costs ${spellPrice(price)} USD per call${ruleNote(price)}${ways === '' ? '' : `, paid by ${ways}`}${first}.`
-}
-
-/** `top_sellers` as clients show it: Top sellers. */
-function titleOf(name: string): string {
-  const words = name.replaceAll(/[_.-]+/g, ' ').trim()
-  return words.charAt(0).toUpperCase() + words.slice(1)
-}
-
 /** Hints in the terms of MCP: a tool is read-only unless its handler stores, which never overwrites. */
-function annotationsOf({ operation, tool }: ToolEndpoint, { store }: ServedOperation): JsonObject {
+function annotationsOf(
+  { operation, tool }: ToolEndpoint,
+  { store }: ServedOperation,
+  { title }: OperationView,
+): JsonObject {
   const { readOnly, destructive, idempotent, openWorld } = tool.annotations
   const { method } = operation
   const reads = readOnly ?? (store === undefined && method === 'GET')
   return compact({
-    title: titleOf(tool.name),
+    title,
     readOnlyHint: reads,
     destructiveHint: destructive ?? (method !== 'GET' && method !== 'POST'),
     idempotentHint: idempotent ?? (reads || method === 'PUT' || method === 'DELETE'),

@@ -9,9 +9,11 @@ import {
   type Service,
 } from '../catalog/catalog.ts'
 import { highestOf } from '../catalog/price/price.ts'
+import { spellPaths } from '../catalog/route-reference.ts'
 import { ERRORS, type CorrectedOffer } from '../base/errors.ts'
 import { compact, escapeNonAscii, type JsonObject } from '../base/json.ts'
 import { once } from '../base/once.ts'
+import { conditionOf, shortenAtWord } from '../base/words.ts'
 import type { Micros } from '../base/money.ts'
 import { findNetwork } from '../base/networks.ts'
 import { encodeAfter } from '../payment/base64-prefix.ts'
@@ -202,8 +204,9 @@ const LONGEST_DESCRIPTION = 200
 
 /** What the endpoint does and when to use it. */
 function describe({ summary, operation: { useWhen } }: Endpoint, { text }: Detail): string {
-  const whole = text === 0 || useWhen === undefined ? summary : `${summary}. Use when: ${useWhen}`
-  return Array.from(whole).slice(0, Math.max(LONGEST_DESCRIPTION, text)).join('')
+  const whole =
+    text === 0 || useWhen === undefined ? summary : `${summary}. ${conditionOf(spellPaths(useWhen))}`
+  return shortenAtWord(whole, Math.max(LONGEST_DESCRIPTION, text))
 }
 
 function resourceOf(endpoint: Endpoint, { service, baseUrl }: ChallengeSettings, detail: Detail): JsonObject {

@@ -9,7 +9,8 @@ import {
   readText,
   routesOf,
 } from '../check-context.ts'
-import { didYouMean, error, type Issue, type Position, warning } from '../issue.ts'
+import { didYouMean, error, type Issue, type Position, warning, wordIn } from '../issue.ts'
+import { referencesIn } from '../route-reference.ts'
 import { UNOPTIMIZED } from '../schema-compiler.ts'
 import type { Path } from '../yaml-document.ts'
 
@@ -39,7 +40,25 @@ function* checkEntries(context: CheckContext): Generator<Issue> {
     yield* checkName(context, 'category', entry.category, [...at, 'category'], categories)
     for (const [index, name] of (entry.sources ?? []).entries())
       yield* checkName(context, 'source', name, [...at, 'sources', index], sources)
+    yield* checkNamedRoutes(context, declared)
     yield* checkAnswer(context, declared)
+  }
+}
+
+/** Checks that every `{route: …}` in a text names a route. */
+function* checkNamedRoutes(
+  { declared, document }: CheckContext,
+  { entry, at }: DeclaredEntry,
+): Generator<Issue> {
+  for (const name of ['use_when', 'description'] as const) {
+    const named = referencesIn(entry[name] ?? '')
+    if (named.length === 0) continue
+    const known = Object.keys(declared.routes).map((key) => key.replace(/^GET /, ''))
+    for (const key of named) {
+      if (known.includes(key)) continue
+      const position = wordIn(document.at([...at, name]), entry[name] ?? '', key)
+      yield error('route_unknown', position, `there is no route "${key}"${didYouMean(key, known)}`)
+    }
   }
 }
 

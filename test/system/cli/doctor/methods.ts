@@ -128,10 +128,10 @@ t.test(
 t.test('documents say how routes of other methods are called', async (t) => {
   const guide = await textOf('/llms.txt')
   for (const line of [
-    '/paid/item/{id}): $0.010000. An item. Takes id*. Preview.',
-    '/paid/translate): $0.002000. POST, application/json body. Translates a text. Takes text*, target=en. Preview.',
-    '/paid/item/{id}): $0.001000. DELETE. Deletes an item. Charged first. Takes id*.',
-    '/paid/ocr): $0.010000. POST, image/png body. Reads a picture.',
+    '/paid/item/{id}): $0.01. An item. Takes id*. Preview.',
+    '/paid/translate): $0.002. POST, application/json body. Translates a text. Takes text*, target=en. Preview.',
+    '/paid/item/{id}): $0.001. DELETE. Deletes an item. Charged first. Takes id*.',
+    '/paid/ocr): $0.01. POST, image/png body. Reads a picture.',
   ])
     t.match(guide, line)
   t.match(at(await askJson(`${server.url}/.well-known/agent-card.json`), 'skills'), [

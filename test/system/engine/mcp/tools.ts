@@ -91,7 +91,7 @@ t.test(
     }
     const [paint, work, whoami, forget] = await listTools(tools)
     t.match(paint, {
-      description: /Costs 0\.010000 USD per call/,
+      description: /Price: \$0\.01 per call\./,
       annotations: { title: 'Paint', readOnlyHint: true, destructiveHint: false },
       _meta: { 'agents-x402/paymentRequired': true, 'agents-x402/priceUSD': 0.01 },
       inputSchema: {
@@ -99,7 +99,7 @@ t.test(
         properties: { tags: { type: 'array', items: { type: 'string' } }, shape: { type: 'object' } },
       },
     })
-    t.match(work?.['description'], /Costs/)
+    t.match(work?.['description'], /Price: /)
     t.strictSame(work?.['outputSchema'], {
       type: 'object',
       properties: {
@@ -134,9 +134,9 @@ t.test('tells an unpaid call its price in every place a client may look, without
       code: 'payment_required',
       charged: 'no',
       detail:
-        /^other_work costs 0\.01 USD for this call; nothing was run or charged\. How to pay, .*: https:\/\/\S+$/,
+        /^other_work costs \$0\.01 for this call; nothing was run or charged\. How to pay, .*: https:\/\/\S+$/,
     })
-    t.ok(text.startsWith('{"detail":"other_work costs 0.01 USD'), 'a person reads the price first')
+    t.ok(text.startsWith('{"detail":"other_work costs $0.01'), 'a person reads the price first')
     t.match(meta['x402/error'], { x402Version: 2, accepts: [{ amount: '10000' }] })
     t.notOk('resultType' in content)
   }

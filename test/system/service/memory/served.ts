@@ -68,12 +68,12 @@ t.test('sells memories to wallets on the server that an operator runs', async (t
   t.test('states the price of a memory before the call', async (t) => {
     const prices = (await listTools(url())).map(({ name, description }) => [
       name,
-      /Costs (\S+) USD|Free/.exec(toText(description))?.[0],
+      /Price: \S+|Free/.exec(toText(description))?.[0],
     ])
     t.strictSame(prices, [
-      ['memory_write', 'Costs 0.001000 USD'],
-      ['memory_search', 'Costs 0.002000 USD'],
-      ['memory_export', 'Costs 0.010000 USD'],
+      ['memory_write', 'Price: $0.001'],
+      ['memory_search', 'Price: $0.002'],
+      ['memory_export', 'Price: $0.01'],
       ['memory_stats', 'Free'],
       ['memory_delete', 'Free'],
     ])

@@ -52,7 +52,7 @@ t.test('states what each skill costs and where it is called', async (t) => {
     name: 'Tides',
     description:
       'Returns the next high and low waters of a port. Use when: You plan an arrival and know the port. ' +
-      'Price: 0.005000 USD per call. GET https://harbour.example/paid/tides/{port}',
+      'Price: $0.005 per call. GET https://harbour.example/paid/tides/{port}',
     tags: ['tides', 'x402'],
     examples: ['high water in Bristol tonight', 'when is low tide'],
     inputModes: ['application/json'],
@@ -64,7 +64,7 @@ t.test('states what each skill costs and where it is called', async (t) => {
 t.test('lists a skill that is unavailable without price and address, and says so', async (t) => {
   for (const id of ['log-note', 'pilot']) {
     t.match(skill(id), { available: false, description: /Not available now\.$/ })
-    t.notMatch(at(skill(id), 'description'), /USD|https?:/)
+    t.notMatch(at(skill(id), 'description'), /Price|\/mcp\//)
   }
   const down = renderJson('agent-card', undefined, { ...FACTS, available: ({ id }) => id !== 'tides' })
   t.match(skill('tides', down), { available: false })
@@ -81,7 +81,7 @@ t.test('lists a served companion server as an interface and its tools as skills'
   t.match(skill('log-note', served), {
     available: true,
     description:
-      /Price: 0\.002000 USD per call\. Charged first\. MCP tool log_note at https:\/\/mcp\.example\/mcp$/,
+      /Price: \$0\.002 per call\. Charged first\. MCP tool log_note at https:\/\/mcp\.example\/mcp$/,
   })
   t.match(skill('tides', served), { description: /GET .* MCP tool tides at/ })
 })

@@ -2,13 +2,11 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { documentNames, documents } from '../../../../src/engine/documents/all.ts'
 import { pagedRoutes, renderOperation } from '../../../../src/engine/documents/operation-page.ts'
+import { dollarsOf } from '../../../../src/engine/documents/operation-view.ts'
 import { DOCUMENTS } from '../../../../src/engine/documents/registry.ts'
-import {
-  renderServerJson,
-  serverCards,
-  serverPages,
-  listedServers,
-} from '../../../../src/engine/documents/servers.ts'
+import { serverPages } from '../../../../src/engine/documents/mcp-server-page.ts'
+import { listedServers } from '../../../../src/engine/documents/mcp-servers.ts'
+import { renderServerJson, serverCards } from '../../../../src/engine/documents/server-card.ts'
 import {
   at,
   compileHarbour,
@@ -95,12 +93,12 @@ t.test('states the same price in every document', async (t) => {
   for (const [path, price] of Object.entries(prices)) {
     const operation = at(openapi, 'paths', path, 'get')
     t.strictSame(at(operation, 'x-payment-info', 'price'), { mode: 'fixed', currency: 'USD', amount: price })
-    t.match(at(operation, 'description'), `Price: ${price} USD`)
+    t.match(at(operation, 'description'), `Price: ${dollarsOf(price)} per call.`)
     const row = items(at(index, 'routes')).find((route) => at(route, 'path') === path)
     t.strictSame(at(row, 'price'), { currency: 'USD', amount: price })
     const item = items(at(resources, 'items')).find((entry) => at(entry, 'path') === path)
     t.equal(at(item, 'priceUsd'), price)
-    t.match(llms, `](https://harbour.example${path}): $${price}.`)
+    t.match(llms, `](https://harbour.example${path}): ${dollarsOf(price)}.`)
   }
 })
 

@@ -13,6 +13,7 @@ t.test('lets an agent call a route from the index alone', async (t) => {
     path: '/paid/ships/moves',
     kind: 'paid',
     price: { currency: 'USD', amount: '0.250000' },
+    title: 'Ship moves',
     charging: 'Charged first',
     summary: 'Lists arrivals and departures of up to 3 ports',
     category: 'ships',
@@ -68,12 +69,14 @@ t.test('names companion servers and their tools only while they are served', asy
         {
           name: 'tides',
           price: { currency: 'USD', amount: '0.005000' },
+          title: 'Tides',
           summary: 'Returns the next high and low waters of a port',
           parameters: { port: 'string, required, example "bristol"', days: 'integer, default 2, 1 to 14' },
         },
         {
           name: 'log_note',
           price: { currency: 'USD', amount: '0.002000' },
+          title: 'Harbour note',
           charging: 'Charged first',
           summary: 'Writes a note into the harbour log',
           parameters: { text: 'string, required, example "Aurora has left"' },

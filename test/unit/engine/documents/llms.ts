@@ -26,10 +26,10 @@ t.test('lists each paid path once, with its price, use and parameters', async (t
   t.equal(text.split('/paid/berths/').length, 2)
   t.match(
     text,
-    '- [tides](https://harbour.example/paid/tides/{port}): $0.005000. Returns the next high and low waters of a port. Use when: You plan an arrival and know the port. Takes port*, days=2. [Preview](https://harbour.example/sample/tides) takes port=bristol.\n',
+    '- [Tides](https://harbour.example/paid/tides/{port}): $0.005. Returns the next high and low waters of a port. Use when: You plan an arrival and know the port. Takes port*, days=2. [Preview](https://harbour.example/sample/tides) takes port=bristol.\n',
   )
   t.match(text, 'Use when you watch several ports at once. Takes ports*, kind=all, since. Preview.\n')
-  t.match(text, '- [/clock](https://harbour.example/clock): free. Tells the harbour time.\n')
+  t.match(text, '- [Clock](https://harbour.example/clock): free. Tells the harbour time.\n')
 })
 
 t.test('explains paying in at most six lines and names the networks that work now', async (t) => {
@@ -45,7 +45,7 @@ t.test('explains paying in at most six lines and names the networks that work no
 })
 
 t.test('names the Markdown page of a route, of which every route has one', async (t) => {
-  const told = 'tides is described in full at https://harbour.example/docs/paid_tides_port.md;'
+  const told = 'Tides is described in full at https://harbour.example/docs/paid_tides_port.md;'
   t.match(text, told)
   const silent = compileHarbour(
     HARBOUR.replace('  docs: /docs\n', '  docs: { paths: [/docs], planned: true }\n'),
@@ -64,5 +64,8 @@ t.test('keeps catalog text on its line and escapes markup in it', async (t) => {
     'summary: Says who lies at a berth',
     'summary: "Says <who> lies at\\n a \'berth\' & why?"',
   )
-  t.match(render('llms', compileHarbour(odd)), "Says \\<who\\> lies at a 'berth' & why? Takes berth*.")
+  t.match(
+    render('llms', compileHarbour(odd)),
+    "Says \\<who\\> lies at a 'berth' & why? Deprecated: it still answers, and may be removed. Takes berth*.",
+  )
 })

@@ -34,6 +34,7 @@ const VOCABULARY = {
     'security',
     'parameters',
     'externalDocs',
+    'deprecated',
     'responses',
   ],
   parameter: ['name', 'in', 'required', 'description', 'schema'],
@@ -253,7 +254,7 @@ t.test('tells an agent when to use a route, how fresh it is and what is charged'
       'Use when: You plan an arrival and know the port.',
       'Heights are in metres above chart datum.',
       'Cached for 10 minutes.',
-      'Price: 0.005000 USD per call. You pay for a 200 only. Errors say under "charged" whether money moved; if it did, the same payment sent again is answered.',
+      'Price: $0.005 per call. You pay for a 200 only. Errors say under "charged" whether money moved; if it did, the same payment sent again is answered.',
       'Free preview: /sample/tides',
     ].join('\n\n'),
   )

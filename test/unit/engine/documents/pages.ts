@@ -2,12 +2,12 @@ import t from 'tap'
 import { type Catalog, examplePath } from '../../../../src/engine/catalog/catalog.ts'
 import { formatPrice, toMicros } from '../../../../src/engine/base/money.ts'
 import { documents } from '../../../../src/engine/documents/all.ts'
-import { payingClient } from '../../../../src/engine/documents/wording.ts'
+import { javascriptForAny } from '../../../../src/engine/documents/example-programs.ts'
 import { operationPath, type Facts } from '../../../../src/engine/documents/registry.ts'
 import { pagedRoutes, renderOperation } from '../../../../src/engine/documents/operation-page.ts'
-import { priceTag } from '../../../../src/engine/documents/listing.ts'
+import { viewRoute } from '../../../../src/engine/documents/operation-view.ts'
 import { renderPaymentPage } from '../../../../src/engine/documents/payment-page.ts'
-import { serverPages } from '../../../../src/engine/documents/servers.ts'
+import { serverPages } from '../../../../src/engine/documents/mcp-server-page.ts'
 import { ERRORS } from '../../../../src/engine/base/errors.ts'
 import { operationPages } from '../../../../src/engine/http/rendered-pages.ts'
 import { UNPAID } from '../../../../src/engine/http/payment-required.ts'
@@ -153,16 +153,16 @@ for (const [shop, catalog, facts] of shops) {
 
 t.test('shows every paid path with its price in the raw text of the pages', async (t) => {
   for (const route of harbour.routes) {
-    const { kind, path, operation, name } = route
+    const { kind, operation, name } = route
     if (kind !== 'paid' || operation.planned || operation.price === undefined) continue
-    const price = priceTag(route)
-    t.match(render('docs-md'), `### GET \`${path}\`: ${price}\n`)
+    const { name: key, title, price, call } = viewRoute(harbour, FACTS, route)
+    t.match(render('docs-md'), `### ${title}: ${price}\n\n\`${call}\`\n`)
     const [[, home] = ['', '']] = pagesOf(harbour)
     for (const html of [home, render('docs')])
       t.match(
         html,
         new RegExp(
-          `<a href="/docs/${name}"><code>${path.replace(/[{}]/g, '\\$&')}</code></a>.*<td class="price">\\${price}</td>`,
+          `<a href="/docs/${name}">${title}</a> <code>${key.replace(/[{}]/g, '\\$&')}</code>.*<td class="price">\\${price}</td>`,
         ),
       )
   }
@@ -189,7 +189,7 @@ t.test('shows a request that answers when copied, and a client with a spending l
     'Pays at most $0.005 for a call.',
   ])
     t.match(tides, cap)
-  t.match(render('docs-md'), `\`\`\`js\n${payingClient(toMicros(1_000_000n))}\n\`\`\``)
+  t.match(render('docs-md'), `\`\`\`js\n${javascriptForAny(toMicros(1_000_000n))}\n\`\`\``)
   t.notMatch(render('docs', harbour, { ...FACTS, protocols: ['mpp'] }), 'wrapFetchWithPayment')
 })
 
@@ -225,7 +225,7 @@ t.test(
     )
     t.match(page, '<section data-title="curl">')
     const markdown = renderOperation(harbour, FACTS, route, 'markdown')
-    t.match(markdown, /^# GET `\/paid\/tides\/\{port\}`: \$0\.005\n/)
+    t.match(markdown, /^# Tides: \$0\.005\n\n`GET https:\/\/harbour\.example\/paid\/tides\/\{port\}`\n/)
     t.match(markdown, '| `days` | integer | no | `2` |')
   },
 )
@@ -303,7 +303,7 @@ t.test(
     const { html, policy } = renderPaymentPage({ ...asked, problem })
     t.match(policy, "script-src 'self'")
     t.match(html, '<span class="price">$0.0025</span> for this call')
-    t.match(html, '<tr><td>characters_of text, 3 units</td><td class="price">0.0015</td></tr>')
+    t.match(html, '<tr><td>characters_of text, 3 units</td><td class="price">$0.0015</td></tr>')
     t.match(html, '<tr><th scope="row">Base</th><td data-label="Amount" class="price">0.005 USDC</td>')
     t.match(html, '<code>0x1111111111111111111111111111111111111111</code>')
     t.match(html, /data-chain="0x2105" data-coin="ETH" data-rpc="https:\/\/mainnet\.base\.org"/)
@@ -324,8 +324,10 @@ t.test('renders the page of a route at its first request, once', async (t) => {
   const pageAt = operationPages(harbour, { ...FACTS, available })
   t.equal(rendered, 0)
   const page = pageAt('/docs/paid_tides_port')
+  const once = rendered
+  t.ok(once > 0)
   t.equal(page, pageAt('/docs/paid_tides_port'))
-  t.equal(rendered, 1)
+  t.equal(rendered, once)
   t.match(pageAt('/docs/paid_tides_port.md')?.type, 'text/markdown')
   t.equal(pageAt('/docs/sample_tides'), undefined, 'a sample is on the page of what it shows')
   t.equal(pageAt('/docs/errors'), undefined)
@@ -348,7 +350,7 @@ t.test('names exactly the servers that are served, each with its tools and its p
   const served = render('docs', harbour, WITH_SERVER)
   t.match(served, 'At <code>https://harbour.example/mcp/log</code>.')
   t.match(served, '<a href="/docs/servers/log">Harbour log</a>')
-  t.match(served, '<a href="/docs/servers/log#tool.log_note"><code>log_note</code></a>')
+  t.match(served, '<a href="/docs/servers/log#tool.log_note">Harbour note</a> <code>log_note</code>')
 })
 
 t.test('links the address in a problem to the row of its code', async (t) => {

@@ -1,7 +1,8 @@
 import { SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprotocol/server'
 import t from 'tap'
 import type { Facts } from '../../../../src/engine/documents/registry.ts'
-import { MCP_REVISIONS, serverCards, serverPages } from '../../../../src/engine/documents/servers.ts'
+import { serverPages } from '../../../../src/engine/documents/mcp-server-page.ts'
+import { MCP_REVISIONS, serverCards } from '../../../../src/engine/documents/server-card.ts'
 import { isJsonObject, type JsonObject } from '../../../../src/engine/base/json.ts'
 import { at, compileHarbour, HARBOUR, render, WITH_SERVER } from '../../../support/documents.ts'
 
@@ -93,9 +94,12 @@ t.test('shows the configuration that adds the server to a client', async (t) => 
 
 t.test('shows price, arguments and payment of each tool on the page of its server', async (t) => {
   const page = pageOf()
-  t.match(page, 'id="tool.log_note.title"><a href="#tool.log_note">log_note</a> <span class="price">$0.002')
+  t.match(
+    page,
+    'id="tool.log_note.title"><a href="#tool.log_note">Harbour note</a> <span class="price">$0.002',
+  )
   t.match(page, '<th scope="row"><code>text</code></th>')
-  t.match(page, 'Charged first, before the work.')
+  t.match(page, 'This tool is charged before the work;')
   t.match(page, '<a href="/docs/paid_tides_port"><code>GET /paid/tides/{port}</code></a>, at the same price')
   t.match(
     page,

@@ -91,6 +91,7 @@ t.test('counts and lists the routes of each category', async (t) => {
     method: 'GET',
     path: '/paid/tides/{port}',
     kind: 'paid',
+    title: 'Tides',
     price: { currency: 'USD', amount: '0.005000' },
     summary: 'Returns the next high and low waters of a port',
     available: true,
@@ -102,6 +103,7 @@ t.test('counts and lists the routes of each category', async (t) => {
   t.strictSame(at(served, 'categories', 1, 'tools'), [
     {
       name: 'log_note',
+      title: 'Harbour note',
       server: 'https://mcp.example/mcp',
       price: { currency: 'USD', amount: '0.002000' },
       summary: 'Writes a note into the harbour log',

@@ -26,6 +26,7 @@ t.test('states the terms of the 402', async (t) => {
     method: 'GET',
     path: '/paid/tides/{port}',
     url: 'https://harbour.example/paid/tides/bristol',
+    title: 'Tides',
     price: { mode: 'fixed', currency: 'USD', amount: '0.005000' },
     description: 'Returns the next high and low waters of a port',
     category: 'tides',

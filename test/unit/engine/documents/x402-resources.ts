@@ -22,6 +22,7 @@ t.test('lists exactly what the live 402 offers, with what helps to choose', asyn
     path: '/paid/tides/{port}',
     routeTemplate: '/paid/tides/:port',
     priceUsd: '0.005000',
+    title: 'Tides',
     useCase: 'You plan an arrival and know the port.',
     sample: '/sample/tides',
     docs: 'https://harbour.example/docs/paid_tides_port',

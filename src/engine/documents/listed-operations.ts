@@ -1,8 +1,5 @@
 import type { Catalog, Operation, Parameter, Route, RouteKind, Tool } from '../catalog/catalog.ts'
-import type { Price } from '../catalog/price/price.ts'
-import { spellPrice } from '../catalog/price/text.ts'
 import { isJsonObject, type JsonObject } from '../base/json.ts'
-import { formatShort } from '../base/money.ts'
 import type { Facts } from './registry.ts'
 
 const ORDER: readonly RouteKind[] = ['paid', 'sample', 'free']
@@ -16,11 +13,6 @@ export function listedRoutes({ routes }: Catalog): Route[] {
 export function countKinds(routes: readonly Route[]): Record<RouteKind, number> {
   const count = (kind: RouteKind): number => routes.filter((route) => route.kind === kind).length
   return { paid: count('paid'), sample: count('sample'), free: count('free') }
-}
-
-/** The price for programs, in USD with six decimals or as a range; undefined when free. */
-export function priceOf({ kind, operation }: Route): string | undefined {
-  return kind !== 'paid' || operation.price === undefined ? undefined : spellPrice(operation.price)
 }
 
 /** A tool that can be called now. */
@@ -51,18 +43,6 @@ export function isCallable(operation: Operation, catalog: Catalog, facts: Facts)
   const { tool } = operation
   if (tool !== undefined && facts.mcpServers.has(tool.server)) return true
   return catalog.routes.some((route) => route.operation === operation)
-}
-
-/** The price for people: `$0.005`, `$0.001 to $0.05`; empty when free. */
-export function spellTag(price: Price | undefined): string {
-  if (price === undefined) return ''
-  if (typeof price === 'bigint') return `$${formatShort(price)}`
-  return `$${formatShort(price.lowest)} to $${formatShort(price.highest)}`
-}
-
-/** The price of a route on pages. */
-export function priceTag({ kind, operation: { price } }: Route): string {
-  return kind === 'paid' ? spellTag(price) : ''
 }
 
 /** The entries of one category. */

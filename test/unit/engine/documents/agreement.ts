@@ -1,8 +1,9 @@
 import t from 'tap'
-import { catalogClaims, READERS } from '../../../../src/cli/doctor/claim-readers.ts'
+import { catalogClaims } from '../../../../src/cli/doctor/service-claims.ts'
 import { compareClaims, type Mismatch, type RouteClaims } from '../../../../src/cli/doctor/route-claims.ts'
 import type { Catalog } from '../../../../src/engine/catalog/catalog.ts'
 import { createRevision } from '../../../../src/engine/http/revision.ts'
+import { READERS, skillClaims } from '../../../support/document-claims.ts'
 import { compileHarbour } from '../../../support/documents.ts'
 import { BASE_URL, quietX402, shippedCatalog } from '../../../support/shipped-catalog.ts'
 
@@ -28,7 +29,7 @@ function mismatches(catalog: Catalog, pages: ReadonlyMap<string, string>): Misma
     const claims = text === undefined ? undefined : read(path, text)
     return claims === undefined ? [] : [claims]
   })
-  return compareClaims([catalogClaims(catalog), ...said])
+  return compareClaims([catalogClaims(catalog), skillClaims(catalog), ...said])
 }
 
 const shipped = shippedCatalog()
@@ -55,8 +56,8 @@ const CHANGES: readonly (readonly [document: string, from: string | RegExp, to: 
   ['/.well-known/x402', '"sample": "/sample/ping"', '"sample": "/sample/pong"', 'sample'],
   ['/x402-resources', '"priceUsd": "0.001000"', '"priceUsd": "0.002000"', 'price'],
   ['/x402-resources', '"path": "/paid/ping"', '"path": "/paid/pong"', 'listed'],
-  ['/llms.txt', '$0.001000', '$0.002000', 'price'],
-  ['/llms.txt', /^- \[ping\].*\n/m, '', 'listed'],
+  ['/llms.txt', '$0.001.', '$0.002.', 'price'],
+  ['/llms.txt', /^- \[Ping\].*\n/m, '', 'listed'],
 ]
 
 t.test('reports a document that names another price, route or preview, with the field', async (t) => {
