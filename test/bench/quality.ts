@@ -20,6 +20,7 @@ import { NameIndex } from '../../src/service/sources/sanctions/name-index.ts'
 import type { Message } from '../../src/service/sources/works/crossref-message.ts'
 import { readMessage } from '../../src/service/sources/works/read-message.ts'
 import { compareOccasions, compareLimits, compareStorePages } from '../support/service/reference-data.ts'
+import { packageDocuments, SEED } from './guard/documents.ts'
 import { KINDS, readMemories, score } from './retrieval/measure.ts'
 
 const read = (path: string): string => readFileSync(new URL(path, import.meta.url), 'utf8')
@@ -36,6 +37,7 @@ measureTypingSlips()
 await measureSanctions()
 measurePublicFigures()
 measureGuard()
+measureGuardOnDocuments()
 await measureMemory()
 
 function measureCitations(): void {
@@ -174,6 +176,18 @@ function measureGuard(): void {
     })
     row('util/guard', `${name} (${texts.length})`, counts.join(', '))
   }
+}
+
+/** Documents of installed packages, of the half that no rule was written with. */
+function measureGuardOnDocuments(): void {
+  const documents = packageDocuments('test').slice(0, 1000)
+  const blocked = documents.filter(({ text }) => screen(text).body['verdict'] === 'block')
+  row(
+    'util/guard',
+    `documents of npm packages blocked, seed "${SEED}"`,
+    share(blocked.length, documents.length),
+  )
+  for (const path of new Set(blocked.map((document) => document.path))) row('util/guard', 'blocked', path)
 }
 
 async function measureMemory(): Promise<void> {

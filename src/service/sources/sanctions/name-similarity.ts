@@ -83,8 +83,7 @@ export function nameSimilarity(comparison: Comparison): NameSimilarity {
   const telling = counting.filter((pair) => isTelling(pair.listed)).length
   const isOwn = (word: string): boolean => isTelling(word) && !(organisation && GENERIC.has(word))
   const own = listed.filter(isOwn).length
-  const isCommon =
-    !organisation && pairs.every((pair) => !isTelling(pair.listed) || COMMON.has(pair.listed))
+  const isCommon = !organisation && pairs.every((pair) => !isTelling(pair.listed) || COMMON.has(pair.listed))
   const isOtherwise =
     !organisation &&
     unlisted.some((word) => /^[a-z]$/.test(word) && isTelling(word)) &&

@@ -68,8 +68,7 @@ function daysAround(day: Day, occasion: string, country: string): Day[] {
 
 function isDelivered(service: Service, calendar: Calendar, day: Day): boolean {
   // Nobody carries a digital delivery; everything else rests on holidays.
-  if (service.delivers === 'daily')
-    return service.transit.max === 0 || !isDayOff(calendar, day)
+  if (service.delivers === 'daily') return service.transit.max === 0 || !isDayOff(calendar, day)
   const sundays = service.sundays_on ?? []
   if (sundays.some((id) => daysOfOccasion(id, calendar.country, yearOf(day)).includes(day))) return true
   if (isDayOff(calendar, day)) return false

@@ -107,8 +107,7 @@ t.test(
       ['phone', 'Tel. 030 901820', 'pii'],
       ['phone', 'téléphone 01 42 68 53 00', 'pii'],
     ] as const) {
-      const { counts } = part(await scan(text), group)
-      t.match(counts, { [type]: 1 }, text)
+      t.match((await scan(text))[group], { counts: { [type]: 1 } }, text)
     }
   },
 )

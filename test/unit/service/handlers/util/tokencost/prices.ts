@@ -46,7 +46,15 @@ t.test('leaves out the output price of an embedding model', async (t) => {
 })
 
 t.test('states a price as the decimal that the vendor published', async (t) => {
-  const model = { name: 'm', id: 'm', provider: 'p', contextWindow: null, prices: { input_mtok: 0.1 + 0.2 } }
+  const model = {
+    name: 'm',
+    id: 'm',
+    provider: 'p',
+    contextWindow: null,
+    notes: null,
+    byHour: false,
+    prices: { input_mtok: 0.1 + 0.2 },
+  }
   t.equal(ratesFor(model, 1).input, 0.3)
 })
 

@@ -133,7 +133,10 @@ t.test('names the regions that differ, and answers for one of them', async (t) =
         { message: differing },
       )
     const context = fixedContext({ now: () => new Date('2026-11-22T12:00:00Z') })
-    const { body } = await workday.run({ country, region, date, days: 1 }, context)
+    const { body } = checkedAnswer(
+      'util/workday',
+      await workday.run({ country, region, date, days: 1 }, context),
+    )
     t.match(body, { is_workday: false, verified: false }, `${country}-${region} ${date}`)
     t.not(body['scope'], 'national')
   }
