@@ -104,7 +104,6 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'engine/base',
   ],
   'engine/http': [
-    'engine/x402',
     'engine/mcp',
     'engine/purchase',
     'engine/usage',

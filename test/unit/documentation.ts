@@ -61,7 +61,7 @@ function catalogOf({ text }: Block): string {
   return stringify({ ...SKELETON, ...shown, routes: { ...SKELETON.routes, ...shown['routes'] } })
 }
 
-const ENTRY_POINTS = ['index', 'handler', 'testing', 'protocol']
+const ENTRY_POINTS = ['index', 'handler', 'testing', 'scheme']
 
 /** Names that an entry point exports, its own and those of other files. */
 function exportsOf(entry: string): string[] {

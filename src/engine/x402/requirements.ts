@@ -28,7 +28,15 @@ export interface NetworkOffer {
   readonly extra: Readonly<Record<string, Json>>
 }
 
-/** The offer of a price. */
+/**
+ * The offer of a price.
+ *
+ * @example
+ * import { requirementsOf } from 'ratecard/scheme'
+ * import type { Micros, NetworkOffer } from 'ratecard/scheme'
+ *
+ * export const offerFor = (offer: NetworkOffer, price: Micros) => requirementsOf(offer, price, 'after')
+ */
 export function requirementsOf(
   offer: NetworkOffer,
   price: Micros,
@@ -40,6 +48,12 @@ export function requirementsOf(
 /**
  * The amount of a token with `decimals` places that equals `price`. Throws RangeError when the token has too few
  * decimals, because rounding would change the charge.
+ *
+ * @example
+ * import { toAtomic } from 'ratecard/scheme'
+ * import type { Micros } from 'ratecard/scheme'
+ *
+ * export const inCents = (price: Micros) => toAtomic(price, 2)
  */
 export function toAtomic(price: Micros, decimals: number): bigint {
   if (decimals >= PRICE_DECIMALS) return price * 10n ** BigInt(decimals - PRICE_DECIMALS)
@@ -69,6 +83,12 @@ export function requirementsFor(
 /**
  * Whether `accepted` is this offer: every core field equal; `extra` may have more than was offered. `isSame` compares
  * asset and payee as the scheme spells them.
+ *
+ * @example
+ * import { matches } from 'ratecard/scheme'
+ * import type { Requirements } from 'ratecard/scheme'
+ *
+ * export const isOurs = (accepted: Requirements, offer: Requirements) => matches(accepted, offer, (a, b) => a === b)
  */
 export function matches(
   accepted: Requirements,

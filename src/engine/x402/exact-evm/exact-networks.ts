@@ -1,3 +1,4 @@
+import type { NetworkHealth } from '../../payment/network-health.ts'
 import { isAddress, toChecksum } from '../../base/address.ts'
 import { Chain } from '../../chains/evm/chain.ts'
 import { CANNOT_LOOK, lookAtBlocks } from '../../chains/evm/finality.ts'
@@ -13,7 +14,8 @@ import {
   type FacilitatorAccess,
 } from '../facilitators/facilitator-client.ts'
 import { createFacilitatorSettler } from './facilitator-settler.ts'
-import { ListingReports, type ListingReport } from '../facilitators/listing-reports.ts'
+import { ListingReports } from '../facilitators/listing-reports.ts'
+import type { ListingReport } from '../../payment/listing-report.ts'
 import { checkNetwork, warningsOf } from './network-check.ts'
 import { addressOfKey } from '../../chains/evm/signature.ts'
 import type { AcceptedNetwork } from './accepted-network.ts'
@@ -49,23 +51,6 @@ export interface NetworkSettings {
 type Inspection = 'as before' | 'changed'
 
 type Look = (x402: X402Terms, report: (line: string) => void) => Promise<Inspection>
-
-/** State of settlement on one network, in this process. */
-export interface NetworkHealth {
-  readonly network: Network
-  /** Wei by the address of the signer, of those that have sent something. */
-  readonly balances: ReadonlyMap<string, bigint>
-  /** Transactions of ours that are in no block yet, and the age of the oldest in milliseconds. */
-  readonly unmined: { readonly count: number; readonly age: number }
-  /** Number of transactions mined since the start, and their cost in wei. */
-  readonly totals: { readonly transactions: number; readonly gasSpent: bigint }
-  /** Transactions that reverted since the start. */
-  readonly reverts: number
-  /** Wei that reverted transactions have cost in the last hour, over all processes. */
-  readonly gasLost: bigint
-  /** Why nothing can be sold on it now, for operators and visitors. */
-  readonly trouble: string | undefined
-}
 
 /** The networks of the catalog on which payments are accepted, each with its settlement. */
 export interface X402Networks {

@@ -4,7 +4,8 @@ import { isJsonObject, parseJson } from '../../base/json.ts'
 import type { Network } from '../../base/networks.ts'
 import type { Runtime } from '../../base/runtime.ts'
 import { cdpToken, readCdpKey, type CdpCredentials } from './cdp-token.ts'
-import { EXTENSION_RESPONSES, readListingResponse, type ListingResponse } from './listing-reports.ts'
+import type { ListingResponse } from '../../payment/listing-report.ts'
+import { EXTENSION_RESPONSES, readListingResponse } from './listing-reports.ts'
 
 /** A service that verifies and settles payments for others (x402 v2 core §7), over HTTP. */
 export interface Facilitator {

@@ -1,20 +1,6 @@
+import type { ListingReport, ListingResponse } from '../../payment/listing-report.ts'
 import { isJsonObject, parseJson } from '../../base/json.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
-
-/** The report of a facilitator about the listing of an operation in its registry, sent with a settlement. */
-export interface ListingResponse {
-  readonly status: 'success' | 'processing' | 'rejected'
-  readonly reason: string | undefined
-}
-
-export interface ListingReport extends ListingResponse {
-  /** Host of the facilitator. */
-  readonly facilitator: string
-  /** Id of the operation. */
-  readonly operation: string
-  /** Milliseconds since the epoch. */
-  readonly at: number
-}
 
 /** The header of a facilitator's answer: base64 of JSON with one member per extension (x402 v2, extension `bazaar`). */
 export const EXTENSION_RESPONSES = 'extension-responses'

@@ -1,0 +1,18 @@
+import type { Network } from '../base/networks.ts'
+
+/** State of settlement on one network, in this process. */
+export interface NetworkHealth {
+  readonly network: Network
+  /** Wei by the address of the signer, of those that have sent something. */
+  readonly balances: ReadonlyMap<string, bigint>
+  /** Transactions of ours that are in no block yet, and the age of the oldest in milliseconds. */
+  readonly unmined: { readonly count: number; readonly age: number }
+  /** Number of transactions mined since the start, and their cost in wei. */
+  readonly totals: { readonly transactions: number; readonly gasSpent: bigint }
+  /** Transactions that reverted since the start. */
+  readonly reverts: number
+  /** Wei that reverted transactions have cost in the last hour, over all processes. */
+  readonly gasLost: bigint
+  /** Why nothing can be sold on it now, for operators and visitors. */
+  readonly trouble: string | undefined
+}
