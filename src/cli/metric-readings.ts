@@ -4,7 +4,7 @@ import type { AllFigures } from '../engine/http/status.ts'
 import { findRefundsDue } from '../engine/ledger/clean-up.ts'
 import type { Ledger } from '../engine/ledger/ledger.ts'
 import type { PaymentRecord } from '../engine/ledger/payment-record.ts'
-import type { NetworkHealth } from '../engine/x402/exact-evm/exact-networks.ts'
+import type { NetworkHealth } from '../engine/payment/network-health.ts'
 import type { Revenue } from './revenue.ts'
 
 export interface MetricSources {

@@ -1,6 +1,6 @@
 import { findAsset } from '../engine/base/networks.ts'
 import type { SourceFigures } from '../engine/service-definition.ts'
-import type { NetworkHealth } from '../engine/x402/exact-evm/exact-networks.ts'
+import type { NetworkHealth } from '../engine/payment/network-health.ts'
 import type { Readings } from './metric-readings.ts'
 
 /** Every label is a name of the catalog, of a network or of an error: none can be made up by a caller. */
