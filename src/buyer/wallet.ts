@@ -1,4 +1,4 @@
-import { privateKeyToAccount } from 'viem/accounts'
+import { privateKeyToAccount } from '../vendor/viem-accounts.ts'
 import { isLoopback } from '../engine/base/loopback.ts'
 import type { BuyerEnv } from '../env/buyer-env.ts'
 import type { BuyerRuntime } from './buyer-runtime.ts'

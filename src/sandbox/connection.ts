@@ -12,7 +12,7 @@ import {
   type PublicActions,
   type TestClient,
   type WalletActions,
-} from 'viem'
+} from '../vendor/viem.ts'
 
 /** What has to be remembered to find a running node again. */
 export interface NodeRecord {

@@ -1,5 +1,5 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import type { Address, Hex } from 'viem'
+import type { Address, Hex } from '../vendor/viem.ts'
 import { isAddress } from '../engine/base/address.ts'
 import type { NodeRecord } from './connection.ts'
 import type { EvmChainRecord } from './evm/chain.ts'

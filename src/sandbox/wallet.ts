@@ -1,4 +1,4 @@
-import { privateKeyToAccount, type PrivateKeyAccount } from 'viem/accounts'
+import { privateKeyToAccount, type PrivateKeyAccount } from '../vendor/viem-accounts.ts'
 import { SANDBOX_WALLET } from '../engine/documents/payment-page.ts'
 import { isJsonObject, type Json } from '../engine/base/json.ts'
 import { TRANSFER_TYPES } from '../engine/x402/exact-evm/eip712.ts'

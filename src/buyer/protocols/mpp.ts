@@ -1,4 +1,4 @@
-import { Challenge, Credential, Mcp } from 'mppx'
+import { Challenge, Credential, Mcp } from '../../vendor/mppx.ts'
 import { isAddress } from '../../engine/base/address.ts'
 import { isJsonObject } from '../../engine/base/json.ts'
 import { toMicros } from '../../engine/base/money.ts'
@@ -126,10 +126,10 @@ async function sign(charge: Charge, { key, rpcUrl, now }: Signer): Promise<Signi
 async function createCredential(charge: Charge, key: Signer['key'], rpcUrl: string): Promise<Signing> {
   const { network, recipient, challenge } = charge
   const { chainId, title } = network
-  const { Mppx, tempo } = await import('mppx/client')
-  const { BaseError, createClient, http, HttpRequestError, TimeoutError } = await import('viem')
-  const { tempo: tempoChain } = await import('viem/tempo/chains')
-  const { privateKeyToAccount } = await import('viem/accounts')
+  const { Mppx, tempo } = await import('../../vendor/mppx-client.ts')
+  const { BaseError, createClient, http, HttpRequestError, TimeoutError } = await import('../../vendor/viem.ts')
+  const { tempo: tempoChain } = await import('../../vendor/viem-tempo-chains.ts')
+  const { privateKeyToAccount } = await import('../../vendor/viem-accounts.ts')
   const account = privateKeyToAccount(key)
   const chain = { ...tempoChain, id: chainId, rpcUrls: { default: { http: [rpcUrl] } } }
   const client = createClient({ chain, transport: http(rpcUrl) })

@@ -1,4 +1,4 @@
-import { privateKeyToAccount } from 'viem/accounts'
+import { privateKeyToAccount } from '../../vendor/viem-accounts.ts'
 import { isAddress } from '../../engine/base/address.ts'
 import { isJsonObject, type JsonObject } from '../../engine/base/json.ts'
 import { toMicros } from '../../engine/base/money.ts'

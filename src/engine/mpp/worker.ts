@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { Challenge, Credential, Errors } from 'mppx'
-import { Mppx, tempo } from 'mppx/server'
+import { Challenge, Credential, Errors } from '../../vendor/mppx.ts'
+import { Mppx, tempo } from '../../vendor/mppx-server.ts'
 import {
   createClient,
   http,
@@ -21,11 +21,11 @@ import {
   stringToHex,
   TimeoutError,
   toRlp,
-} from 'viem'
-import { publicKeyToAddress } from 'viem/accounts'
-import { verifyHash } from 'viem/actions'
-import { Abis, TokenId, Transaction } from 'viem/tempo'
-import { tempo as tempoChain } from 'viem/tempo/chains'
+} from '../../vendor/viem.ts'
+import { publicKeyToAddress } from '../../vendor/viem-accounts.ts'
+import { verifyHash } from '../../vendor/viem-actions.ts'
+import { Abis, TokenId, Transaction } from '../../vendor/viem-tempo.ts'
+import { tempo as tempoChain } from '../../vendor/viem-tempo-chains.ts'
 import { sameAddress, toChecksum, type Address } from '../base/address.ts'
 import type { ErrorCode } from '../base/errors.ts'
 import type { Answer, Answered, Asked, Question, ThreadSettings, Demand } from './validator.ts'

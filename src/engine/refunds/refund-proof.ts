@@ -1,4 +1,4 @@
-import { keccak256, stringToHex } from 'viem'
+import { keccak256, stringToHex } from '../../vendor/viem.ts'
 import { isAddress, sameAddress, type Address } from '../base/address.ts'
 import type { Log, LogFilter } from '../chains/evm/event-log.ts'
 import { addressTopic, topicAddress } from '../chains/evm/transfer-log.ts'

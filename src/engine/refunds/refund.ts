@@ -1,7 +1,7 @@
 import { REFUND_VALID_S } from '../base/money-times.ts'
-import { keccak256, stringToHex } from 'viem'
-import { sign } from 'viem/accounts'
-import type { Transaction as TempoTransaction } from 'viem/tempo'
+import { keccak256, stringToHex } from '../../vendor/viem.ts'
+import { sign } from '../../vendor/viem-accounts.ts'
+import type { Transaction as TempoTransaction } from '../../vendor/viem-tempo.ts'
 import type { Address } from '../base/address.ts'
 import { LogScanner } from '../chains/evm/log-scanner.ts'
 import { broadcast } from '../chains/evm/broadcast.ts'
@@ -248,7 +248,7 @@ async function signTempo(
   privateKey: `0x${string}`,
 ): Promise<SignedTransaction> {
   // Loaded here: every start of the server would pay for it otherwise.
-  const { Transaction } = await import('viem/tempo')
+  const { Transaction } = await import('../../vendor/viem-tempo.ts')
   const digest = keccak256(await Transaction.serialize(transaction))
   const raw = await Transaction.serialize(transaction, await sign({ hash: digest, privateKey, to: 'object' }))
   return { raw, hash: keccak256(raw) }

@@ -1,4 +1,4 @@
-import { encodeDeployData, isHex, parseAbi, stringToHex, type Address, type Hex } from 'viem'
+import { encodeDeployData, isHex, parseAbi, stringToHex, type Address, type Hex } from '../../vendor/viem.ts'
 import { adoptAnvil, startAnvil, type Anvil } from '../anvil.ts'
 import { connect, genesisOf, isChain, untilMined, type Connection, type NodeRecord } from '../connection.ts'
 import { MULTICALL3 } from '../../engine/chains/evm/multicall.ts'

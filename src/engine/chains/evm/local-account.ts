@@ -1,7 +1,7 @@
 import { keccak256 } from 'js-sha3'
 import { signRecoverable } from 'tiny-secp256k1'
-import { hexToBytes, serializeTransaction, bytesToHex } from 'viem'
-import { privateKeyToAddress } from 'viem/accounts'
+import { hexToBytes, serializeTransaction, bytesToHex } from '../../../vendor/viem.ts'
+import { privateKeyToAddress } from '../../../vendor/viem-accounts.ts'
 import type { Account } from './account.ts'
 
 /** An account whose private key is in this process. viem takes four to five times as long to hash and sign. */

@@ -1,0 +1,1 @@
+export { Mppx, tempo } from 'mppx/server'

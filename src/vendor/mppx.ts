@@ -1,0 +1,1 @@
+export { Challenge, Credential, Errors, Mcp } from 'mppx'

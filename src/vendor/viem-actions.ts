@@ -1,0 +1,1 @@
+export { verifyHash } from 'viem/actions'

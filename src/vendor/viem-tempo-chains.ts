@@ -1,0 +1,1 @@
+export { tempo } from 'viem/tempo/chains'

@@ -1,0 +1,1 @@
+export { Abis, TokenId, Transaction } from 'viem/tempo'
