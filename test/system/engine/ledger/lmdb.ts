@@ -46,9 +46,9 @@ t.test('lmdb: creates a missing directory of any name, for its owner only', asyn
 
 t.test('lmdb: refuses a store of another format, leaves it as it is and explains what to do', async (t) => {
   for (const [format, sentence] of [
-    [6, 'has format 6, this version works with format 5: start the version that has written it'],
-    [2, 'has format 2, this version works with format 5: start the version that has written it'],
-    ['what?', 'has an unknown format, this version works with format 5: start the version'],
+    [7, 'has format 7, this version works with format 6: start the version that has written it'],
+    [2, 'has format 2, this version works with format 6: start the version that has written it'],
+    ['what?', 'has an unknown format, this version works with format 6: start the version'],
   ] as const) {
     const directory = newPlace(t)
     const root = open({ path: directory, encoding: 'json', maxDbs: 8 })
@@ -80,7 +80,7 @@ t.test('lmdb: stops writing to a store that a newer version migrates', async (t)
     () => ledger.addExpiring('name', 'fact', 1),
     () => ledger.lease('name', 'owner', 1, 2),
   ]
-  for (const change of changes) await t.rejects(change(), { name: 'LedgerError', message: / has format 6, / })
+  for (const change of changes) await t.rejects(change(), { name: 'LedgerError', message: / has format 7, / })
   t.strictSame(await ledger.get('x402:one'), entry)
   await worker.finish()
 })

@@ -157,7 +157,7 @@ function testConnection(): void {
     await redis.command('CONFIG', 'SET', 'maxmemory', 1)
     await refused('OOM')
     await redis.command('CONFIG', 'SET', 'maxmemory', 0)
-    await redis.command('SET', '{ratecard}:format', '6')
+    await redis.command('SET', '{ratecard}:format', '7')
     await refused('FORMAT')
     await redis.command('SET', '{ratecard}:format', '5')
     await redis.command('RENAME', '{ratecard}:dues:cleanup', '{ratecard}:kept')

@@ -117,9 +117,9 @@ function testSettings(): void {
     const redis = await newRedis(t)
     const place = `the ledger in Redis at 127.0.0.1:${redis.port}`
     for (const [format, sentence] of [
-      ['2', `${place} has format 2, this version works with format 5: start the version that has written it`],
-      ['6', `${place} has format 6, this version works with format 5: start the version that has written it`],
-      ['what?', `${place} has an unknown format, this version works with format 5: start the version`],
+      ['2', `${place} has format 2, this version works with format 6: start the version that has written it`],
+      ['7', `${place} has format 7, this version works with format 6: start the version that has written it`],
+      ['what?', `${place} has an unknown format, this version works with format 6: start the version`],
     ] as const) {
       await redis.command('SET', '{ratecard}:format', format)
       t.match(await refusal(redis.url), sentence)
@@ -205,7 +205,7 @@ function testSettings(): void {
   t.test('two processes that open an empty Redis at the same time agree', async (t) => {
     const redis = await newRedis(t)
     const ledgers = await Promise.all([1, 2, 3].map(() => open(t, redis.url)))
-    t.equal(await redis.command('GET', '{ratecard}:format'), '5')
+    t.equal(await redis.command('GET', '{ratecard}:format'), '6')
     t.equal(await ledgers[0]?.insert(makeRecord('x402:one')), undefined)
     t.not(await ledgers[1]?.get('x402:one'), undefined)
   })
