@@ -159,7 +159,7 @@ function testConnection(): void {
     await redis.command('CONFIG', 'SET', 'maxmemory', 0)
     await redis.command('SET', '{ratecard}:format', '7')
     await refused('FORMAT')
-    await redis.command('SET', '{ratecard}:format', '5')
+    await redis.command('SET', '{ratecard}:format', '6')
     await redis.command('RENAME', '{ratecard}:dues:cleanup', '{ratecard}:kept')
     await redis.command('SET', '{ratecard}:dues:cleanup', 'no list')
     await t.rejects(ledger.due('cleanup', 1, 1), {
