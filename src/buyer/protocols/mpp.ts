@@ -127,7 +127,8 @@ async function createCredential(charge: Charge, key: Signer['key'], rpcUrl: stri
   const { network, recipient, challenge } = charge
   const { chainId, title } = network
   const { Mppx, tempo } = await import('../../vendor/mppx-client.ts')
-  const { BaseError, createClient, http, HttpRequestError, TimeoutError } = await import('../../vendor/viem.ts')
+  const { BaseError, createClient, http, HttpRequestError, TimeoutError } =
+    await import('../../vendor/viem.ts')
   const { tempo: tempoChain } = await import('../../vendor/viem-tempo-chains.ts')
   const { privateKeyToAccount } = await import('../../vendor/viem-accounts.ts')
   const account = privateKeyToAccount(key)

@@ -163,7 +163,8 @@ const operation = {
   title: {
     ...text,
     maxLength: 40,
-    description: 'Two or three words: Top sellers. Default: the name of the tool, or the path without /paid/.',
+    description:
+      'Two or three words: Top sellers. Default: the name of the tool, or the path without /paid/.',
   },
   summary: { ...text, maxLength: 200, description: 'One line: verb, object, source.' },
   use_when: {

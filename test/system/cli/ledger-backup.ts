@@ -46,7 +46,10 @@ for (const name of ['lmdb', 'redis'] as const)
       })
       const run = (...words: string[]) =>
         runProgram([...words, '--data-dir', shop.server.dataDir], { PAY_TO: shop.payTo, ...store.env })
-      const buy = async (key: Hex, n: number): Promise<{ readonly header: string; readonly text: string }> => {
+      const buy = async (
+        key: Hex,
+        n: number,
+      ): Promise<{ readonly header: string; readonly text: string }> => {
         const { header } = await sign(await challengeOf(`${shop.url}/paid/work`), key)
         const answer = await send(`${shop.url}/paid/work?n=${n}`, header)
         t.equal(answer.status, 200)
@@ -108,7 +111,10 @@ for (const name of ['lmdb', 'redis'] as const)
         t.equal(refused.code, 1, what)
         t.match(refused.stderr, says, what)
       }
-      t.match(await run('ledger', 'restore', join(folder, 'missing')), { code: 1, stderr: /ENOENT|no such file/ })
+      t.match(await run('ledger', 'restore', join(folder, 'missing')), {
+        code: 1,
+        stderr: /ENOENT|no such file/,
+      })
       t.equal(await records(), before, 'nothing was restored')
     },
   )

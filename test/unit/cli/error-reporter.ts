@@ -7,7 +7,11 @@ t.test('reports an unreachable store once', async (t) => {
   const lines: string[] = []
   let now = 0
   const { hide } = readEnv({})
-  const report = createErrorReporter(({ message }) => lines.push(message), () => now, hide)
+  const report = createErrorReporter(
+    ({ message }) => lines.push(message),
+    () => now,
+    hide,
+  )
   for (let i = 0; i < 100; i += 1) report(new LedgerError('the store is away'))
   t.strictSame(lines, ['ledger: the store is away'])
   report(new TypeError('a mistake'))
@@ -28,7 +32,11 @@ t.test('removes keys from the messages of libraries', async (t) => {
     SHORT_KEY: 'as',
   })
   t.equal(env.secret('ACME'), 'credential of a source')
-  const report = createErrorReporter(({ message }) => lines.push(message), () => 0, env.hide)
+  const report = createErrorReporter(
+    ({ message }) => lines.push(message),
+    () => 0,
+    env.hide,
+  )
   report(new Error(`fetch of https://node.example/v2/endpoint-key failed as 0x${keys.join(' or 0x')}`))
   report(new LedgerError('redis://:word@ledger.example hangs up, says a credential of a source'))
   const said = lines.join('\n')

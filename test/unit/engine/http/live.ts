@@ -45,7 +45,7 @@ t.test('computes the status once a second, however many ask', async (t) => {
       networks: async () => settling,
       listings: async () => [],
       refused: () => undefined,
-    phase: () => 'serving',
+      phase: () => 'serving',
       report: (fault) => t.fail(String(fault)),
     },
     revision,
