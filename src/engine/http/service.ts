@@ -125,7 +125,7 @@ export async function createService(settings: ServiceSettings, render: Renderer)
   const follow = (which: 'due' | 'all'): Promise<void> => followBlocks(recovery, which).catch(report)
   tasks.every(RECOVERY_MS, () => follow('due'))
   tasks.every(RECOVERY_MS, async () => {
-    await Promise.all(protocols().map((each) => each.background?.().catch(report)))
+    await Promise.all(protocols().map(async (each) => each.background?.().catch(report)))
   })
   void tasks.add(follow('all'))
   const sweep = (): Promise<unknown> => sweepAnswers(ledger, now()).catch(report)

@@ -95,7 +95,7 @@ export function createX402({ service, baseUrl, schemes, random }: X402Settings):
     receiptHeaders: (_, receipt) => ({ [RESPONSE]: encode(settlementResponse(receipt)) }),
     failureHeaders: (entry, code) => ({ [RESPONSE]: encode(failureResponse(entry, code)) }),
     background: async () => {
-      await Promise.all(schemes.map((scheme) => scheme.background?.()))
+      await Promise.all(schemes.map(async (scheme) => scheme.background?.()))
     },
   }
   return protocol
