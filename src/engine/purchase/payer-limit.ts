@@ -20,7 +20,7 @@ export async function withinLimit(
   const { ledger, payerLimit: limit, now, report } = deps
   if (limit === undefined) return buy()
   const { entry } = lease
-  const name = nameOf(entry.payer)
+  const name = `bought:${entry.payer}`
   const amount = { id: entry.id, value: BigInt(entry.amount), until: now() + limit.per }
   let fits: number | undefined
   try {
@@ -65,9 +65,4 @@ function refusalOf({ calls, spend, per }: PayerLimit, wait: number): Refusal {
     detail: `one payer may buy ${most}, and this call would exceed that; nothing was charged`,
     retryAfter: Math.max(1, Math.ceil(wait / 1_000)),
   }
-}
-
-/** Addresses of EVM networks are the same in upper and lower case. */
-function nameOf(payer: string): string {
-  return `bought:${payer.startsWith('0x') ? payer.toLowerCase() : payer}`
 }
