@@ -27,7 +27,7 @@ type Level = (typeof LEVELS)[number]
 export interface LogEvent {
   readonly level: Level
   /** What happened, for searches. */
-  readonly event: 'start' | 'reload' | 'reload_refused' | 'notice' | 'fault' | 'uncaught' | 'stop'
+  readonly event: 'start' | 'listening' | 'reload' | 'reload_refused' | 'notice' | 'fault' | 'uncaught' | 'stop'
   /** The same for people. */
   readonly message: string
   readonly fields?: JsonObject
@@ -98,8 +98,11 @@ function linesForPeople(
         status >= 500 ? RED : status >= 400 && status !== 402 ? YELLOW : status === 402 ? GREY : GREEN
       err(`${paint(color, String(status))}  ${hide(shortLine(access))}`)
     },
-    line: ({ level, message }) =>
-      err(paint(level === 'error' ? RED : level === 'warn' ? YELLOW : undefined, hide(message))),
+    line: ({ level, event, message }) => {
+      // Standard output says it, too.
+      if (event !== 'listening')
+        err(paint(level === 'error' ? RED : level === 'warn' ? YELLOW : undefined, hide(message)))
+    },
     close: async () => undefined,
   }
 }

@@ -82,7 +82,9 @@ export function printBanner({ terminal, env }: Call, app: OpenRatecard, log: Log
   } else if (env.baseUrl === undefined) {
     warn(`BASE_URL is not set: challenges and documents say ${baseUrl}, which only this machine can reach`)
   }
-  terminal.out(`listening on http://${host}:${port}`)
+  const message = `listening on http://${host}:${port}`
+  log.write({ level: 'info', event: 'listening', message })
+  terminal.out(message)
 }
 
 /** A call that succeeds when it is paid for: required parameters have an example. */

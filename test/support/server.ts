@@ -111,6 +111,9 @@ export async function startServer({
   process.once('exit', end)
   child.once('exit', () => process.off('exit', end))
   await said(/^listening on (\S+)$/m)
+  // Its log comes by another pipe than its standard output.
+  if (program === MAIN && !('LOG_LEVEL' in env || 'FORCE_COLOR' in env))
+    await said(/^listening on (\S+)$[^]*^listening on (\S+)$/m)
   const [, listening = ''] = /^listening on (\S+)$/m.exec(output) ?? []
   return {
     url: listening.replace('127.0.0.1', 'localhost').replace('0.0.0.0', 'localhost'),
