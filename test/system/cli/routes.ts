@@ -61,9 +61,12 @@ t.test('prints a table for people', async (t) => {
   const { code, stdout } = await runProgram(['routes'])
   t.equal(code, 0)
   const [head = '', ...lines] = stdout.trimEnd().split('\n')
-  t.match(head, /^PATH +USD +CACHE +SERVED +PARAMETERS$/)
+  t.match(head, /^PATH +TITLE +PRICE +CACHE +SERVED +PARAMETERS$/)
   t.equal(lines.length, PAID.length + SAMPLES.length)
-  t.match(stdout, /^\/paid\/util\/workday +0\.002000 +- +yes +country=US date= days=14$/m)
-  t.match(stdout, /^\/sample\/ping +free +- +yes$/m)
+  t.match(
+    stdout,
+    /^\/paid\/util\/workday +Working days +\$0\.002 +- +yes +country=US region date days=14$/m,
+  )
+  t.match(stdout, /^\/sample\/ping +Ping \(free preview\) +free +- +yes$/m)
   t.match(stdout, /^\/paid\/gamestore\/app\/\{appid\} .* appid!$/m)
 })

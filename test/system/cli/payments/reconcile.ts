@@ -73,7 +73,7 @@ async function openSeller(t: Test): Promise<Seller> {
     ) =>
       fixture.record(
         purchaseOf({
-          key: ['x402', 'eip155:8453', USDC, from, nonce].join(':').toLowerCase(),
+          key: ['x402', 'exact', 'eip155:8453', USDC, from, nonce.toLowerCase()].join(':'),
           payer: from,
           payee: payTo,
           amount: String(value),
@@ -648,7 +648,7 @@ t.test('reports differences and unreachable networks together, and exits for the
     await seller.record(payment, sold(payment, randomHash()))
     const network = 'eip155:137'
     const asset = '0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359'
-    const elsewhere = purchaseOf({ key: `x402:${network}:x:y`, network, asset, payee: seller.payTo })
+    const elsewhere = purchaseOf({ key: `x402:exact:${network}:x:y`, network, asset, payee: seller.payTo })
     await seller.fixture.record(elsewhere, NOW - HOUR, sell(receiptOf(elsewhere)))
   })
   const ran = await seller.reconcile([])
