@@ -110,7 +110,7 @@ t.test(
       t.equal(head.status, 402)
       t.equal(head.text, '')
       t.strictSame(withoutToken(challengeOf(head)), withoutToken(challenge))
-      const varying = ['date', 'payment-required', 'connection', 'keep-alive']
+      const varying = ['date', 'payment-required', 'connection', 'keep-alive', 'x-request-id']
       // Each challenge of MPP has an end, and an id that binds it.
       const lasting = (value: string): string => value.replace(/(id|expires|opaque)="[^"]*"/g, '$1')
       const names = (asked: Asked): unknown =>
