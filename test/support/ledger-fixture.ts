@@ -40,7 +40,7 @@ export const HOUR = 60 * MINUTE
 export function purchaseOf(changes: Partial<Purchase> = {}): Purchase {
   const payer = changes.payer ?? addressOf(randomKey())
   return makePurchase({
-    key: ['x402', 'eip155:8453', USDC, payer, randomHex()].join(':').toLowerCase(),
+    key: ['x402', 'exact', 'eip155:8453', USDC, payer, randomHex()].join(':'),
     network: 'eip155:8453',
     asset: USDC,
     payer,

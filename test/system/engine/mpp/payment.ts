@@ -51,7 +51,7 @@ t.test('moves exactly the price, once, for the stock client', async (t) => {
   const authorization = await payAs(privateKeyToAccount(key), counter.challenge())
   t.equal(await counter.refusal(authorization), undefined)
   const payment = counter.take(authorization)
-  t.match(payment, { network: 'eip155:42431', payee: RECIPIENT, amount: 5_000n, token: undefined })
+  t.match(payment, { network: 'eip155:42431', payee: RECIPIENT, authorizedAmount: 5_000n, token: undefined })
   const verification = await payment.verify()
   if (verification.kind !== 'verified') throw new Error(verification.kind)
   t.equal(verification.payer, addressOf(key), 'EIP-55')

@@ -31,7 +31,7 @@ const chargesOf = ({ key }: Buyer): Promise<number> => shop.onchain.charges(addr
 
 async function stateOf({ payment: { authorization } }: Buyer): Promise<string | undefined> {
   const { from, nonce } = authorization
-  const id = paymentId(['x402', 'eip155:8453', shop.chain.asset, from, nonce].join(':').toLowerCase())
+  const id = paymentId(['x402', 'exact', 'eip155:8453', shop.chain.asset, from, nonce].join(':'))
   const response = await fetch(`${shop.url}/payments/${id}`)
   const { state } = (await response.json()) as { state?: string }
   return state

@@ -33,7 +33,7 @@ async function fresh(key?: Hex, path = '/paid/work'): Promise<SignedPayment> {
 }
 
 async function stateOf({ authorization: { from, nonce } }: SignedPayment): Promise<unknown> {
-  const id = paymentId(['x402', 'eip155:8453', shop.chain.asset, from, nonce].join(':').toLowerCase())
+  const id = paymentId(['x402', 'exact', 'eip155:8453', shop.chain.asset, from, nonce].join(':'))
   const { state } = await readProblem(await fetch(`${shop.url}/payments/${id}`))
   return state
 }
