@@ -172,5 +172,5 @@ t.test('answers 503 uncharged after close', async (t) => {
   const refused = await fetch(`${url}/paid/hello/Ada`)
   t.equal(refused.status, 503)
   t.ok(refused.headers.get('retry-after'))
-  t.match(await refused.json(), { code: 'ledger_unavailable', charged: 'no' })
+  t.match(await refused.json(), { code: 'service_stopping', charged: 'no' })
 })

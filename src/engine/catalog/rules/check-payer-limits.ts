@@ -19,7 +19,7 @@ export function* checkPayerLimits({ declared, document }: CheckContext): Generat
       document.at([...AT, 'per']),
       'a period is 1s to 366d long; 1d suits most',
     )
-  if (!document.has([...AT, 'calls']) && !document.has([...AT, 'spend']))
+  if (limits.calls === undefined && limits.spend === undefined)
     yield error('limit_missing', document.atKey(AT), 'write what is limited: "calls", "spend" or both')
   const at = [...AT, 'spend']
   const spelling = document.spelling(at)

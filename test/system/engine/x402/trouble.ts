@@ -136,7 +136,7 @@ t.test('leaves broken work uncharged, and keeps its error internal', async (t) =
   t.equal(response.status, 500)
   t.equal(response.headers.get('payment-response'), null)
   t.match(await readProblem(response), { code: 'internal', charged: 'no' })
-  t.match(shop.server.output(), /unexpected: .*is unwell/, 'the operator is told')
+  await shop.server.said(/unexpected: .*is unwell/)
   shop.upstream.during(async () => {})
   await stillGood(t, payment, work(4))
 })

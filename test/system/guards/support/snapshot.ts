@@ -25,6 +25,7 @@ const VOLATILE_HEADERS: ReadonlySet<string> = new Set([
   'content-length',
   'etag',
   'last-modified',
+  'x-request-id',
 ])
 
 function decodeHeader(name: string, value: string): unknown {
