@@ -163,7 +163,7 @@ t.test(
       listed.map(({ name }) => name),
       ['paint', WORK, 'whoami', 'forget', 'scan', 'write_json', 'write_list'],
     )
-    t.match(listed[1], { description: /Costs \$0\.01/, inputSchema: { type: 'object' } })
+    t.match(listed[1], { description: /Price: \$0\.01/, inputSchema: { type: 'object' } })
     t.notOk(listed[1]?.['_meta'], 'the client is not asked to pay')
     for (let n = 1; n <= 5; n += 1) {
       const { isError, content, text, meta } = await proxy.call(WORK, { n })
