@@ -33,7 +33,7 @@ t.test('leads a language model to the right price over working links', async (t)
   for (const { path, price } of paid) {
     const lines = text.split('\n').filter((line) => line.includes(`](${BASE_URL}${path})`))
     t.equal(lines.length, 1, path)
-    t.match(lines[0], `: $${Number(price).toFixed(6)}. `)
+    t.match(lines[0], `: $${price.replace(/(\.\d\d\d*?)0+$/, '$1')}. `)
   }
   t.ok(countTokens(text) <= 3_000, `${countTokens(text)} tokens`)
   const links = new Set(ownLinks(text))
@@ -100,7 +100,7 @@ t.test('leads a client from the API catalog to every description', async (t) => 
 t.test('names every endpoint with its parameters in the long guide', async (t) => {
   const text = await service.read('/llms-full.txt')
   for (const { path, parameters } of paid) {
-    const [, chapter = ''] = text.split(`### GET \`${path}\`: `)
+    const [, chapter = ''] = text.split(`\n\`GET ${path}\`\n`)
     const [own = ''] = chapter.split(/^### /m)
     for (const { name } of parameters) t.match(own, `\`${name}\``, `${path} ${name}`)
     t.match(own, BASE_URL + exampleCall(path).split('?')[0], path)

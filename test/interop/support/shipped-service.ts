@@ -107,7 +107,7 @@ export function textAt(value: Json | undefined): string {
 
 /** Headers that describe the answer, not the connection or the moment. */
 export function lastingHeaders({ headers }: Response): Readonly<Record<string, string>> {
-  const passing = ['date', 'connection', 'keep-alive']
+  const passing = ['date', 'connection', 'keep-alive', 'x-request-id']
   return Object.fromEntries([...headers].filter(([name]) => !passing.includes(name)))
 }
 
