@@ -100,7 +100,7 @@ t.test('leads a client from the API catalog to every description', async (t) => 
 t.test('names every endpoint with its parameters in the long guide', async (t) => {
   const text = await service.read('/llms-full.txt')
   for (const { path, parameters } of paid) {
-    const [, chapter = ''] = text.split(`\n\`GET ${path}\`\n`)
+    const [, chapter = ''] = text.split(`\n\`GET ${BASE_URL}${path}\`\n`)
     const [own = ''] = chapter.split(/^### /m)
     for (const { name } of parameters) t.match(own, `\`${name}\``, `${path} ${name}`)
     t.match(own, BASE_URL + exampleCall(path).split('?')[0], path)
