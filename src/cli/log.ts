@@ -27,7 +27,8 @@ type Level = (typeof LEVELS)[number]
 export interface LogEvent {
   readonly level: Level
   /** What happened, for searches. */
-  readonly event: 'start' | 'listening' | 'reload' | 'reload_refused' | 'notice' | 'fault' | 'uncaught' | 'stop'
+  readonly event:
+    'start' | 'listening' | 'reload' | 'reload_refused' | 'notice' | 'fault' | 'uncaught' | 'stop'
   /** The same for people. */
   readonly message: string
   readonly fields?: JsonObject

@@ -95,7 +95,10 @@ const charges = (): Promise<number> => shop.onchain.charges(addressOf(key))
 t.test('lists every tool with its price', async (t) => {
   const listed = await listTools(url)
   t.strictSame(
-    listed.map(({ name, description }) => [name, /Price: \$([\d.]*\d)/.exec(JSON.stringify(description))?.[1]]),
+    listed.map(({ name, description }) => [
+      name,
+      /Price: \$([\d.]*\d)/.exec(JSON.stringify(description))?.[1],
+    ]),
     [
       ['web_research', '0.02'],
       ['summarize', '0.01'],

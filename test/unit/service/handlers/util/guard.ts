@@ -27,7 +27,11 @@ function part(body: JsonObject, name: 'injection' | 'pii' | 'secrets') {
   if (!isJsonObject(found)) throw new Error(`no ${name}`)
   const { findings } = found
   if (!Array.isArray(findings)) throw new Error('no findings')
-  return { detected: found['detected'], counts: found['counts'], findings: findings.map((finding: JsonObject) => finding) }
+  return {
+    detected: found['detected'],
+    counts: found['counts'],
+    findings: findings.map((finding: JsonObject) => finding),
+  }
 }
 
 async function flagged(texts: readonly string[]): Promise<string[]> {
