@@ -5,18 +5,25 @@ import type { Flags } from '../engine/service-definition.ts'
 import type { BuyerCall } from './buyer-command.ts'
 import type { BuyerRuntime } from './buyer-runtime.ts'
 import { amountOf, protocolsOf } from './flags.ts'
+import { writeFault } from './pay/answer-file.ts'
 import { exchange, type PurchaseRequest } from './pay/exchange.ts'
 import { Steps } from './pay/steps.ts'
 import type { HttpCall } from './request.ts'
 import { sandboxUrl } from './sandbox-file.ts'
 
+/** Exit code for an answer that was printed because its file could not be written. */
+const NOT_SAVED = 1
+
 /** Pays for one HTTP call and shows the whole exchange. */
 export async function pay(call: BuyerCall, runtime: BuyerRuntime): Promise<number> {
   const order = orderOf(call)
+  const file = call.flags.text('output')
+  const fault = file === undefined ? undefined : writeFault(file)
+  if (fault !== undefined)
+    throw new UsageError(`--output names a file that cannot be written: ${file}: ${fault}. Nothing was paid`)
   const steps = new Steps(call, runtime.now)
   const bill = await exchange({ env: call.env, runtime, steps }, order)
-  steps.finish(bill)
-  return bill.exit
+  return steps.finish(bill) === 'shown' ? bill.exit : NOT_SAVED
 }
 
 function orderOf({ positionals, flags, env }: BuyerCall): PurchaseRequest {

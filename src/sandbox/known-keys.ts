@@ -27,13 +27,13 @@ export const developmentAddresses: ReadonlySet<string> = new Set([
 ])
 
 /**
- * The addresses a sandbox of this data directory uses, lower case: payers, settlers and payees of every chain in it.
+ * The addresses a sandbox of this data directory uses, lower case: payers, settlers, refunders and payees of every chain in it.
  *
  * Empty when there has been no sandbox. Money sent to them is lost with the sandbox.
  */
 export function readSandboxAddresses(directory: string): ReadonlySet<string> {
   const files = [join(directory, 'sandbox.json'), join(directory, 'sandbox', 'state.json')]
-  return new Set(files.flatMap((file) => chains(readJson(file)).flatMap(addresses)))
+  return new Set(files.flatMap((file) => holders(readJson(file)).flatMap(addresses)))
 }
 
 /** Lower-case addresses whose keys are known to others: development accounts and the sandboxes of a data directory. */
@@ -41,11 +41,13 @@ export function readTestAddresses(directory: string): ReadonlySet<string> {
   return new Set([...developmentAddresses, ...readSandboxAddresses(directory)])
 }
 
-function chains(file: unknown): Record<string, unknown>[] {
-  return isRecord(file) ? Object.values(file).filter(isRecord) : []
+/** The file itself, which holds a key, and the chains in it. */
+function holders(file: unknown): Record<string, unknown>[] {
+  return isRecord(file) ? [file, ...Object.values(file).filter(isRecord)] : []
 }
 
-function addresses({ payerKey, settlerKey, payTo, recipient }: Record<string, unknown>): string[] {
-  const signers = [payerKey, settlerKey].filter(isWord).flatMap((key) => addressOfKey(key) ?? [])
+function addresses(holder: Record<string, unknown>): string[] {
+  const { payerKey, settlerKey, refundKey, payTo, recipient } = holder
+  const signers = [payerKey, settlerKey, refundKey].filter(isWord).flatMap((key) => addressOfKey(key) ?? [])
   return [...signers, ...[payTo, recipient].filter(isPlace)].map((address) => address.toLowerCase())
 }

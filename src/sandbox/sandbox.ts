@@ -89,6 +89,11 @@ export function readSandbox({ directory, baseUrl }: Place & { readonly baseUrl: 
   }
 }
 
+/** The key of the account that refunds are sent from; undefined when no sandbox has run in the data directory. */
+export function readRefundKey({ directory }: Place): Hex | undefined {
+  return readState(join(homeIn({ directory }), 'state.json'))?.refundKey
+}
+
 function homeIn({ directory }: Place): string {
   return join(directory, 'sandbox')
 }
@@ -112,9 +117,12 @@ async function begin(home: string, { random, log }: Pick<SandboxOptions, 'random
   const chains = await startChains()
   try {
     const [evm, tempo] = await Promise.all([fundEvm(chains.evm, random), fundTempo(chains.tempo, random)])
+    const refundKey = bytesToHex(random(32))
+    const refunder = privateKeyToAddress(refundKey)
+    await Promise.all([fundAccount(chains.evm, refunder), chains.tempo.give(refunder, TEST_BALANCE)])
     // Before the new state: after a crash in between, no ledger may be next to chains it does not belong to.
     setLedgerAside(home, log)
-    writeSecret(join(home, 'state.json'), { evm, tempo })
+    writeSecret(join(home, 'state.json'), { evm, tempo, refundKey } satisfies SandboxState)
     return chains
   } catch (error) {
     await chains.stop()
@@ -126,12 +134,15 @@ async function fundEvm(chain: EvmChain, random: SandboxOptions['random']): Promi
   const payerKey = bytesToHex(random(32))
   const settlerKey = bytesToHex(random(32))
   const payTo = getAddress(bytesToHex(random(20)))
-  const payer = privateKeyToAddress(payerKey)
-  await chain.setGas(payer, GAS)
+  await fundAccount(chain, privateKeyToAddress(payerKey))
   await chain.setGas(privateKeyToAddress(settlerKey), GAS)
-  await chain.mint(payer, TEST_BALANCE)
   const { rpcUrl, pid, chainId, asset, genesis } = chain
   return { rpcUrl, pid, chainId, asset, genesis, payerKey, settlerKey, payTo }
+}
+
+async function fundAccount(chain: EvmChain, account: Address): Promise<void> {
+  await chain.setGas(account, GAS)
+  await chain.mint(account, TEST_BALANCE)
 }
 
 /** The network’s fees are paid in pathUSD as well: one balance is enough for both. */

@@ -19,6 +19,8 @@ export interface SandboxState {
     /** Signs the challenges. */
     readonly secretKey: Hex
   }
+  /** Of the account that refunds are sent from, with money on both chains. The settler's transactions are the server's own. */
+  readonly refundKey: Hex
 }
 
 /** The state in a file, or undefined when the file is absent or was not written whole by this version. */
@@ -27,7 +29,8 @@ export function readState(file: string): SandboxState | undefined {
   if (!isRecord(found)) return undefined
   const evm = readEvm(found['evm'])
   const tempo = readTempo(found['tempo'])
-  return evm && tempo && { evm, tempo }
+  const { refundKey } = found
+  return evm && tempo && isWord(refundKey) ? { evm, tempo, refundKey } : undefined
 }
 
 function readEvm(found: unknown): SandboxState['evm'] | undefined {

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer'
-import { writeFileSync } from 'node:fs'
 import { isJsonObject, type Json } from '../../engine/base/json.ts'
 import { formatPrice } from '../../engine/base/money.ts'
 import type { BuyerCall } from '../buyer-command.ts'
+import { saveAnswer } from './answer-file.ts'
 import type { Bill } from './bill.ts'
 import { printNumbersAsWritten } from './numbers-as-written.ts'
 
@@ -32,11 +32,18 @@ export class Steps {
     terminal.out(line)
   }
 
-  finish({ status, charged, offer, transaction, payment, body, content, note }: Bill): void {
+  /** Shows the result; an answer that cannot be saved is printed, as base64 when it is no text. */
+  finish({ status, charged, offer, transaction, payment, body, content, note }: Bill): 'shown' | 'unsaved' {
     const { flags, terminal } = this.#call
     if (note !== undefined) this.tell(note)
     const file = flags.text('output')
-    if (file !== undefined && content !== undefined) writeFileSync(file, content.bytes)
+    const fault = file !== undefined && content !== undefined ? saveAnswer(file, content.bytes) : undefined
+    const isSaved = file !== undefined && fault === undefined
+    const result = fault === undefined ? 'shown' : 'unsaved'
+    const isCoded = fault !== undefined && content !== undefined && isBinary(content.bytes)
+    const shown = isCoded ? content.bytes.toString('base64') : body
+    if (fault !== undefined)
+      terminal.err(`${file} cannot be written (${fault}): the answer follows${isCoded ? ' as base64' : ''}`)
     if (flags.given('json')) {
       const bill = {
         status,
@@ -46,21 +53,23 @@ export class Steps {
         amount: offer === undefined ? null : formatPrice(offer.amount),
         transaction: transaction ?? null,
         payment: payment ?? null,
-        body,
+        body: shown,
       }
       terminal.out(printNumbersAsWritten(JSON.stringify(bill)))
-      return
+      return result
     }
     this.tell(`${status === 0 ? 'no answer' : status}, charged: ${charged}`)
-    if (content !== undefined && (file !== undefined || isBinary(content.bytes))) {
+    if (content !== undefined && !isCoded && (isSaved || isBinary(content.bytes))) {
       const { bytes, mediaType } = content
       const place = file === undefined ? 'save them with --output FILE' : `in ${file}`
-      return this.tell(`${bytes.length} bytes of ${mediaType}: ${place}`)
+      this.tell(`${bytes.length} bytes of ${mediaType}: ${place}`)
+      return result
     }
-    if (this.#printed) return
+    if (this.#printed) return result
     terminal.out(
-      typeof body === 'string' ? body : printNumbersAsWritten(JSON.stringify(briefly(body), null, 2)),
+      typeof shown === 'string' ? shown : printNumbersAsWritten(JSON.stringify(briefly(shown), null, 2)),
     )
+    return result
   }
 }
 

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { basename, dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { JsonObject } from '../../engine/base/json.ts'
-import { at, membersAt, readObject, textAt } from '../json-access.ts'
+import { membersAt, readObject } from '../json-access.ts'
 import type { Files } from '../new-files.ts'
 
 export type Language = 'javascript' | 'typescript'
@@ -80,9 +80,14 @@ export function joinManifests(there: string, added: string, beside: readonly str
   const scripts = membersAt(old, 'scripts').filter(
     ([, line]) => typeof line !== 'string' || !line.includes('no test specified'),
   )
+  // Versions stay as they are, except that of the package itself: its tarball is copied into the project.
   const both = (name: string): [string, JsonObject] => [
     name,
-    Object.fromEntries([...membersAt(old, name), ...membersAt(own, name)]),
+    Object.fromEntries([
+      ...membersAt(own, name),
+      ...membersAt(old, name),
+      ...membersAt(own, name).filter(([dependency]) => dependency === 'ratecard'),
+    ]),
   ]
   const joined = {
     ...own,
@@ -98,7 +103,6 @@ export function joinManifests(there: string, added: string, beside: readonly str
 export function firstShop(name: string, source: PackageSource, language: Language): Files {
   const ending = language === 'typescript' ? 'ts' : 'js'
   const types = TYPES_FILE[language]
-  const typescript = { typescript: '^6.0.0' }
   const own = [`handlers/index.${ending}`, `handlers/moon.${ending}`, `test/moon.test.${ending}`]
   return new Map([
     ['catalog.yaml', read('catalog.yaml')],
@@ -116,7 +120,8 @@ export function firstShop(name: string, source: PackageSource, language: Languag
               types: `ratecard types --out ${types}`,
             }
           : { test: 'node --test', types: `ratecard types --out ${types} && tsc` },
-      devDependencies: language === 'typescript' ? { '@types/node': '^20.19.0', ...typescript } : typescript,
+      // Handlers may use what Node.js has, such as Buffer, in both languages.
+      devDependencies: { '@types/node': '^20.19.0', typescript: '^6.0.0' },
     }),
   ])
 }
@@ -143,12 +148,17 @@ export function packageSource(version: string): PackageSource {
   return { kind: 'installable', range, tarball }
 }
 
-/** npm records in this file what it has installed from where. */
+/** The tarball that the project around this package names; npm and pnpm both write it there. */
 function tarballOf(root: string): string | undefined {
-  const modules = dirname(root)
-  const lock = join(modules, '.package-lock.json')
-  if (!existsSync(lock)) return undefined
-  const packages = at(readObject(readFileSync(lock, 'utf8')), 'packages')
-  const resolved = textAt(packages, `node_modules/${basename(root)}`, 'resolved')
-  return resolved?.startsWith('file:') ? resolve(dirname(modules), resolved.slice('file:'.length)) : undefined
+  const [project = ''] = root.split(`${sep}node_modules${sep}`)
+  const manifest = join(project, 'package.json')
+  if (!existsSync(manifest)) return undefined
+  const { ratecard } = Object.fromEntries(
+    ['dependencies', 'devDependencies'].flatMap((name) =>
+      membersAt(readObject(readFileSync(manifest, 'utf8')), name),
+    ),
+  )
+  return typeof ratecard === 'string' && ratecard.startsWith('file:')
+    ? resolve(project, ratecard.slice('file:'.length))
+    : undefined
 }

@@ -8,7 +8,8 @@ import { systemRuntime } from '../../engine/base/runtime.ts'
 import type { Call } from '../command.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
 import { clean } from '../../command-line/printable.ts'
-import { chainsOf, withLedger } from './open-ledger.ts'
+import { readRefundKey } from '../../sandbox/sandbox.ts'
+import { chainsOf, dataDirOf, withLedger } from './open-ledger.ts'
 import { rowOf, type PaymentRow } from './row.ts'
 
 /** What became of one refund, as `--json` prints it. */
@@ -28,7 +29,7 @@ export async function refundPayments(call: Call): Promise<number> {
   const isDryRun = flags.given('dry-run')
   const max = maxOf(flags.text('max'))
   const { rpcUrls } = chainsOf(call)
-  const key = env.refundKey
+  const key = flags.given('sandbox') ? readRefundKey({ directory: dataDirOf(call) }) : env.refundKey
   if (key === undefined && !isDryRun)
     throw new UsageError('REFUND_PRIVATE_KEY is not set: the key of the account that the money is sent from')
   return withLedger(call, async (ledger) => {

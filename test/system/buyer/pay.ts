@@ -293,11 +293,23 @@ t.test('sends a body as curl does, and saves a binary answer byte for byte', asy
   t.ok(readFileSync(to).equals(readFileSync(from)))
 })
 
+t.test('prints an answer that was paid for when its file cannot be written', async (t) => {
+  const said = await pay(t, ['/paid/shout', '-d', '{"text":"quiet"}', '-o', '/dev/full'])
+  t.match(said, { code: 1, out: /"text": "quiet"/, err: /\/dev\/full cannot be written \(ENOSPC\)/ })
+  const folder = t.testdir({ 'page.png': Buffer.from([0x89, 0x50, 0x4e, 0x47, 0, 255, 254]) })
+  const picture = ['/paid/picture', '-X', 'put', '-d', `@${join(folder, 'page.png')}`]
+  const coded = await pay(t, [...picture, '-H', 'Content-Type: image/png', '-o', '/dev/full'])
+  t.match(coded, { code: 1, out: 'iVBORwD//g==', err: /the answer follows as base64/ })
+})
+
 t.test('refuses an invalid call before it sends a request', async (t) => {
   for (const [argv, reason] of [
     [['-X', 'BREW'], /--method takes one of GET, POST/],
     [['-X', 'GET', '-d', 'x'], /--method GET takes no --data/],
     [['-d', '@/nowhere/at/all'], /--data names a file that cannot be read/],
+    [['-o', '/nowhere/at/all'], /--output names a file that cannot be written: .*ENOENT\. Nothing was paid/],
+    [['-o', import.meta.filename + '/x'], /--output .*ENOTDIR\. Nothing was paid/],
+    [['-o', '/'], /--output .*it is a folder\. Nothing was paid/],
     [['-H', 'no colon'], /--header takes "Name: value"/],
   ] as const) {
     const ran = await pay(t, ['/paid/shout', ...argv])

@@ -29,6 +29,11 @@ t.test('creates a project that passes its checks and sells at once', async (t) =
   t.match(await (await fetch(`${server.url}/sample/moon/2026-12-24`)).json(), { phase: 'full moon', lit: 1 })
 
   const handler = join(handlers, 'moon.js')
+  writeFileSync(
+    handler,
+    `${readFileSync(handler, 'utf8')}\nexport const digits = Buffer.from('moon').toString('hex')\n`,
+  )
+  t.doesNotThrow(() => compile(folder), 'a handler may use what Node.js has')
   writeFileSync(handler, readFileSync(handler, 'utf8').replaceAll('date', 'day'))
   t.throws(() => compile(folder), 'a handler that takes what the catalog does not give is a compile error')
 })
@@ -66,6 +71,7 @@ t.test('creates a project where npm has installed the package, and keeps its pac
     type: 'commonjs',
     scripts: { test: 'echo "Error: no test specified" && exit 1', check: 'mine' },
     dependencies: { left: '1' },
+    devDependencies: { typescript: '5.9.3' },
   }
   const folder = t.testdir({ 'package.json': JSON.stringify(there), 'package-lock.json': '{}', '.git': {} })
   const made = await runLine(['init', folder])
@@ -76,7 +82,7 @@ t.test('creates a project where npm has installed the package, and keeps its pac
     type: 'module',
     scripts: { test: 'node --test', check: 'mine', sandbox: 'ratecard serve --sandbox' },
     dependencies: { left: '1' },
-    devDependencies: { typescript: /./ },
+    devDependencies: { typescript: '5.9.3', '@types/node': /^\^20/ },
   })
   const other = t.testdir({
     common: { 'package.json': '{"type":"commonjs"}', 'server.js': '' },

@@ -84,13 +84,21 @@ t.test('creates a funded wallet and a settler with gas', async (t) => {
   for (const key of [payerKey, settlerKey]) {
     t.ok((await client.getBalance({ address: privateKeyToAddress(key) })) > 10n ** 18n)
   }
+  const { refundKey } = json(directory, 'sandbox', 'state.json')
+  const refunder = privateKeyToAddress(refundKey)
+  t.equal(
+    await balance(rpcUrl, asset, refunder),
+    1_000_000_000n,
+    'refunds are paid from an account of their own',
+  )
+  t.equal(await balance(tempo.rpcUrl, tempo.currency, refunder), 1_000_000_000n)
   t.same(
     readSandboxAddresses(directory),
     new Set(
       [
         payTo,
         tempo.recipient,
-        ...[payerKey, settlerKey, tempo.payerKey].map((key) => privateKeyToAddress(key)),
+        ...[payerKey, settlerKey, tempo.payerKey, refundKey].map((key) => privateKeyToAddress(key)),
       ].map((address) => address.toLowerCase()),
     ),
   )

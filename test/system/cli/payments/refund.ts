@@ -22,7 +22,8 @@ import {
 import { runLine, type Ran } from '../../../support/run-command.ts'
 import { addressOf, randomKey, type Hex } from '../../../support/payment.ts'
 import { askNode, openRpcProxy } from '../../../support/rpc-proxy.ts'
-import { MAIN, nodeCommand } from '../../../support/server.ts'
+import { writeShop } from '../../../support/catalogs.ts'
+import { MAIN, nodeCommand, readSandboxFile, runProgram, startServer } from '../../../support/server.ts'
 
 const chain = await startBase()
 t.teardown(() => chain.stop())
@@ -274,4 +275,32 @@ t.test('names the missing settings before it sends anything', async (t) => {
   })
   t.match(await refund(fixture, [id, '--max', 'all']), { code: 64, err: /--max takes dollars/ })
   t.match(await refund(fixture, [id], { RPC_URL_8453: '' }), { code: 1, out: /RPC_URL_8453 is not set/ })
+})
+
+const SANDBOX_SHOP = `catalog: 1
+service: { name: Small shop, version: '1.0.0', description: Sells things }
+payments: { currency: USD, x402: { networks: [base] }, mpp: { method: tempo, intent: charge, chain: 4217, currency: '0x20C000000000000000000000b9537d11c60E8b50' } }
+`
+
+t.test('refunds payments of the sandbox without a key of the operator', async (t) => {
+  const { catalog, handlers } = writeShop(
+    t,
+    '  /paid/greet: { price: 0.01, summary: Greets, parameters: { name: { type: string, default: Ann } }, example: { greeting: Hello } }\n',
+    SANDBOX_SHOP,
+  )
+  const server = await startServer({ args: ['--sandbox', '--catalog', catalog, '--handlers', handlers] })
+  t.teardown(() => server.stop())
+  const { evm } = readSandboxFile(server)
+  const onchain = onchainClient(evm)
+  const payer = addressOf(evm.payerKey)
+  for (const protocol of ['x402', 'mpp']) {
+    const argv = ['pay', '/paid/greet', '--protocol', protocol, '--max', '0.01', '--json']
+    const { stdout } = await runProgram(argv, { DATA_DIR: server.dataDir })
+    const { payment } = JSON.parse(stdout)
+    const before = await onchain.received(payer)
+    const line = ['payments', 'refund', String(payment), '--sandbox', '--data-dir', server.dataDir]
+    t.match(await runLine(line), { code: 0, out: /: sent 0\.010000 \S+ to 0x/ }, protocol)
+    if (protocol === 'x402') t.same(await onchain.received(payer), [...before, 10_000n])
+    t.match(await runLine(line), { code: 1, out: /it was refunded before/ })
+  }
 })
