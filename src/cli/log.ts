@@ -256,7 +256,7 @@ function shortLine(access: AccessRecord): string {
     cached === true ? 'cached' : '',
     `${ms} ms`,
     payment ?? '',
-    // Whoever looks at a failure looks for what else belongs to it.
+    // The request id of a failure leads to its other lines.
     outcome === 'ok' || outcome === 'payment_required' ? '' : requestId,
   ]
   return words.filter((word) => word !== '').join('  ')
@@ -295,7 +295,7 @@ function stackOf(fault: unknown): string {
   return fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)
 }
 
-/** What an error was caused by, in the words of whoever made it. */
+/** The messages of the causes of an error. */
 function causeOf(fault: unknown): JsonObject {
   if (!(fault instanceof Error) || fault.cause === undefined) return {}
   if (fault.cause instanceof Error) return { cause: fault.cause.message }

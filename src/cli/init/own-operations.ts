@@ -2,7 +2,7 @@ import type { Json, JsonObject } from '../../engine/base/json.ts'
 import { at, listAt, membersAt, textAt } from '../json-access.ts'
 import { follow } from './reference.ts'
 
-/** What is left out by default: it concerns the operator of an API, or whoever signs in, and is nothing to sell. */
+/** What is left out by default: it concerns the operator of an API or the account of a user, and is nothing to sell. */
 const WORDS: ReadonlyMap<string, string> = new Map([
   ...meaning('administration', ['admin', 'admins', 'administration', 'administrator', 'administrators']),
   ...meaning('signing in', ['oauth', 'oauth1', 'oauth2', 'openid', 'oidc', 'saml', 'sso', 'mfa', 'totp']),
@@ -16,7 +16,7 @@ const WHOLE: ReadonlyMap<string, string> = new Map(meaning('signing in', ['auth'
 /** Two words in a row that mean keys of an account. */
 const KEYS = /\b(?:api|access|ssh|signing|secret) (?:keys?|tokens?)\b/
 
-/** Tags, and first or last segments of a path, that mean the account of whoever calls. */
+/** Tags, and first or last segments of a path, that mean the account of the caller. */
 const ACCOUNT: ReadonlySet<string> = new Set([
   'account',
   'billing',

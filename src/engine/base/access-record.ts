@@ -35,7 +35,7 @@ export interface AccessRecord {
 /** Called for every request once it is answered; must be quick and must not throw. */
 export type Observe = (access: AccessRecord) => void
 
-/** The detail of an access; the title of its code when whoever has failed has not said why. */
+/** The detail of an access; the title of its code when the failure has no detail of its own. */
 export function detailOf(
   status: number,
   outcome: AccessRecord['outcome'],

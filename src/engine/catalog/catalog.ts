@@ -82,7 +82,7 @@ export interface Payments {
 /** What one payer may buy within a period. */
 export interface PayerLimit {
   readonly calls: number
-  /** Undefined: any amount. */
+  /** Undefined: no limit on the amount. */
   readonly spend: Micros | undefined
   /** Milliseconds. */
   readonly per: number

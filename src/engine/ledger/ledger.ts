@@ -100,7 +100,7 @@ export interface LimitedAmount {
 /** What the amounts under one name may come to. */
 export interface AmountLimit {
   readonly count: number
-  /** Undefined: any sum. */
+  /** Undefined: no limit on the sum. */
   readonly sum: bigint | undefined
 }
 

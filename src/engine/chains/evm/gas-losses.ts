@@ -93,7 +93,7 @@ export class GasLosses {
     const spent = sumOf(all)
     this.#noteClosed(spent >= budget, budget)
     const share = shareOf(standing, budget)
-    // Whoever has reverted once gets a second try while few others have.
+    // A payer with one revert gets a second try while few others have reverted.
     const room = standing === 'new' && own.length > 0 ? share / SECOND_TRY : share
     if (countedWith(standing, byStanding(all)) >= larger(room, 1n)) {
       const detail = 'too many transactions have failed on this network lately; nothing was charged'
