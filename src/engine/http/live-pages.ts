@@ -56,10 +56,8 @@ async function render(settings: LiveSettings, revision: Revision, name: LiveDocu
   switch (name) {
     case 'health':
       return health(settings, revision)
-    case 'stats': {
-      const { days } = await look(settings)
-      return jsonReply(stats(revision, days, settings.now()))
-    }
+    case 'stats':
+      return jsonReply(stats(revision, await readDays(settings), settings.now()))
     case 'status-json':
       return jsonReply(statusModel(revision, await see(settings)))
     case 'status':
@@ -68,17 +66,28 @@ async function render(settings: LiveSettings, revision: Revision, name: LiveDocu
 }
 
 /** Answers 503 while payments cannot be recorded, so that a load balancer uses another process. */
-async function health({ ledger, now, refused, report }: LiveSettings, { catalog }: Revision): Promise<Reply> {
+async function health(settings: LiveSettings, { catalog }: Revision): Promise<Reply> {
+  switch (await ledgerState(settings)) {
+    case 'lost':
+      return problem('ledger_lost', LEDGER_LOST, { charged: 'no', headers: { 'Retry-After': '30' } })
+    case 'unreachable':
+      return problem('ledger_unavailable', LEDGER_AWAY, { charged: 'no', headers: { 'Retry-After': '2' } })
+    case 'reachable': {
+      const { revision } = catalog
+      const refused = settings.refused() === undefined ? {} : { detail: REFUSED }
+      return jsonReply({ status: 'ok', revision, ...refused })
+    }
+  }
+}
+
+async function ledgerState({ ledger, now, report }: LiveSettings): Promise<StatusSnapshot['ledger']> {
   try {
     await ledger.listExpiring('health', now())
+    return 'reachable'
   } catch (fault) {
     report(fault)
-    return fault instanceof LedgerLostError
-      ? problem('ledger_lost', LEDGER_LOST, { charged: 'no', headers: { 'Retry-After': '30' } })
-      : problem('ledger_unavailable', LEDGER_AWAY, { charged: 'no', headers: { 'Retry-After': '2' } })
+    return fault instanceof LedgerLostError ? 'lost' : 'unreachable'
   }
-  const { revision } = catalog
-  return jsonReply({ status: 'ok', revision, ...(refused() === undefined ? {} : { detail: REFUSED }) })
 }
 
 const REFUSED = 'the catalog file cannot be served: an earlier revision of it is'
@@ -89,24 +98,23 @@ const LEDGER_LOST =
 
 async function see(settings: LiveSettings): Promise<StatusSnapshot> {
   const { now, figures, networks, listings, refused } = settings
-  const [seen, settling, listed] = await Promise.all([
-    look(settings),
+  const [days, ledger, settling, listed] = await Promise.all([
+    readDays(settings),
+    ledgerState(settings),
     networks().catch(() => []),
     listings().catch(() => []),
   ])
-  return { ...seen, now: now(), sources: figures(), networks: settling, listings: listed, refused: refused() }
+  const sources = figures()
+  return { now: now(), days, ledger, sources, networks: settling, listings: listed, refused: refused() }
 }
 
 /** Without the store, the figures are those of this process. */
-async function look({
-  usageStore,
-  report,
-}: LiveSettings): Promise<{ readonly days: Days; readonly ledger: StatusSnapshot['ledger'] }> {
+async function readDays({ usageStore, report }: LiveSettings): Promise<Days> {
   try {
-    return { days: await usageStore.read(), ledger: 'reachable' }
+    return await usageStore.read()
   } catch (fault) {
     report(fault)
-    return { days: usageStore.own(), ledger: fault instanceof LedgerLostError ? 'lost' : 'unreachable' }
+    return usageStore.own()
   }
 }
 

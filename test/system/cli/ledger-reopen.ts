@@ -65,7 +65,7 @@ for (const name of ['lmdb', 'redis'] as const)
       const metric = async (): Promise<string> =>
         (await fetch(`${shop.url}/metrics`, { headers: { Authorization: `Bearer ${TOKEN}` } })).text()
       t.match(await metric(), /^ratecard_ledger_closed\{reason="lost"\} 1$/m)
-      t.match(shop.output(), /the ledger in .* has lost its (data|files): .*"ratecard ledger reopen"/)
+      await shop.server.said(/the ledger in .* has lost its (data|files): .*"ratecard ledger reopen"/)
       t.equal((await shop.onchain.uses()).length, 1)
 
       const reopen = (env: Readonly<Record<string, string>>, ...words: string[]) =>

@@ -81,7 +81,7 @@ t.test('keeps the process while edited handlers have errors, and says why', asyn
     [`${textModule('')}process.exit(3)`, /still serving/],
   ] as const) {
     await edit(broken)
-    t.match(server.output(), reason)
+    await server.said(reason)
     t.match(await stateOf(server), { pid: at(before, 'pid'), text: 'first' })
   }
   await edit(textModule('second'))
@@ -143,7 +143,7 @@ t.test('keeps chains, payments and memories of a sandbox while handlers are relo
 t.test('ends all of its processes with the one that an error ends', async (t) => {
   const { server, edit } = await openWatched(t)
   const { evm } = readSandboxFile(server)
-  const ended = once(server.process, 'exit')
+  const ended = once(server.process, 'close')
   await edit(`${textModule('late')}setTimeout(() => { throw new Error('late mistake') }, 4_000)`)
   t.strictSame(await ended, [1, null])
   t.match(server.output(), /^uncaught error: Error: late mistake/m)

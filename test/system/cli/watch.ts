@@ -348,7 +348,7 @@ t.test('loads a CommonJS module of the handlers again', async (t) => {
 
 t.test('keeps the loaded handlers while an edited one has errors', async (t) => {
   await edit('value.js', 'export const valueOf = ')
-  t.match(shop.server.output(), /index\.js cannot be loaded: SyntaxError[^]*still serving the handlers/)
+  await shop.server.said(/index\.js cannot be loaded: SyntaxError[^]*still serving the handlers/)
   t.match(await valueOf(await buy(90_004)), /^new\+/)
   await edit('value.js', `${valueModule('newest')}export * from './more.js'`)
   t.match(await valueOf(await buy(90_005)), /^new\+/, 'a module is missing')

@@ -142,7 +142,7 @@ t.test('keeps the last list when the new one has an error, and names its line', 
     const before = said()
     change()
     await until('the list is refused', () => said() > before)
-    t.match(shop.output(), words)
+    await shop.server.said(words)
     const { header } = await sign(await challengeOf(work), key)
     t.match(await readProblem(await send(work, header)), REFUSED)
   }

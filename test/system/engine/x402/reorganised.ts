@@ -142,7 +142,7 @@ t.test('settles members of a batch again whose account nonce was used by another
     undone: { transaction: /^0x/ },
     means: /answered.*undone by a reorganisation.*not charged/s,
   })
-  t.match(shop.output(), new RegExp(`payment ${payment} was answered, then undone by a reorganisation`))
+  await shop.server.said(new RegExp(`payment ${payment} was answered, then undone by a reorganisation`))
   const { networks } = await run<{ networks: readonly object[] }>(shop, {}, 'reconcile')
   t.match(networks, [{ status: 'checked', differences: [] }])
   t.strictSame(new Set(await chargesOf(shop, rest)), new Set([1]))
