@@ -7,6 +7,7 @@ import { openLedger } from '../fixtures/ledger/open.ts'
 import { asStored, makeRecord, nextRecord } from '../support/payment-records.ts'
 import { runTogether, startWorker } from '../support/ledger-process.ts'
 import { testFinding } from './ledger-finding.ts'
+import { testStates } from './ledger-states.ts'
 
 const NOW = 1_800_000_000_000
 
@@ -471,6 +472,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
   })
 
   testFinding(name, newPlace)
+  testStates(name, newPlace)
 }
 
 /** One with everything an entry can have. */

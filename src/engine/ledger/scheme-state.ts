@@ -10,16 +10,19 @@ export interface SchemeState {
   readonly version: number
 }
 
-/** `next` takes the place of the state that was read as `previous`, or nothing of its commit is stored. */
+/**
+ * `next` takes the place of the state that was read as `previous`, or nothing of its commit is stored; undefined removes
+ * it. Versions of a name start again after its removal, so a scheme removes only what no payment will name any more.
+ */
 export interface SchemeStateChange {
   readonly previous: Pick<SchemeState, 'name' | 'version'>
-  readonly next: string
+  readonly next: string | undefined
 }
 
 /** The states of all schemes. */
 export interface SchemeStates {
   /** An empty text of version 0 when there is none. */
   get(name: string): Promise<SchemeState>
-  /** Every state whose name begins with a prefix, in no order. */
+  /** Every state whose name begins with a prefix, once each, in no order. */
   list(prefix: string): AsyncIterable<SchemeState>
 }

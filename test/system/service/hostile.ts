@@ -62,7 +62,7 @@ const RAW = ['%', '%zz', '%ff', '%c3%28', '%ed%a0%80', '%00', '+', '=', '&&', '%
 /** Refusals, and sources that are asked too often or fail: everything a buyer is told who is not charged. */
 const TOLD: ReadonlySet<number> = new Set([200, 404, 422, 431, 502, 503, 504])
 const LEAKS =
-  /node_modules|node:internal|\bat [\w.<>]+ \(|\.[jt]s:\d+|TypeError|SyntaxError|RangeError|ECONN|ENOENT/
+  /node_modules|node:internal|\bat [\w.<>]+ \((?:file:|node:|\/)|\.[jt]s:\d+|TypeError|SyntaxError|RangeError|ECONN|ENOENT/
 
 /** Valid values of the other parameters that a value is combined with, at most. */
 const MOST_COMBINATIONS = 16

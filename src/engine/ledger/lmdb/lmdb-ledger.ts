@@ -93,7 +93,7 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
         return standing !== undefined && casToken(standing) === casToken(previous) ? [{ standing, next }] : []
       })
       if (made.length < changes.length) return false
-      for (const { previous, next } of stateChanges) states.put(previous, next)
+      for (const each of stateChanges) states.change(each)
       for (const { standing, next } of made) {
         if (next !== undefined) put(standing, next)
         else {

@@ -1,17 +1,17 @@
 import { type RootDatabase } from 'lmdb'
-import type { SchemeState } from '../scheme-state.ts'
+import type { SchemeState, SchemeStateChange } from '../scheme-state.ts'
 
 type StoredState = Omit<SchemeState, 'name'>
 
-/** What schemes keep, by name. `put` is called in a transaction. */
+/** What schemes keep, by name. `change` is called in a transaction. */
 export function openStates(root: RootDatabase) {
   const states = root.openDB<StoredState, string>({ name: 'states', encoding: 'json' })
   return {
     get: (name: string): SchemeState => ({ name, ...(states.get(name) ?? { text: '', version: 0 }) }),
     list: (prefix: string): SchemeState[] =>
       Array.from(states.getRange({ start: prefix, end: prefix + AFTER }), toState),
-    put: ({ name, version }: Pick<SchemeState, 'name' | 'version'>, text: string): void => {
-      void states.put(name, { text, version: version + 1 })
+    change: ({ previous: { name, version }, next }: SchemeStateChange): void => {
+      void (next === undefined ? states.remove(name) : states.put(name, { text: next, version: version + 1 }))
     },
   }
 }

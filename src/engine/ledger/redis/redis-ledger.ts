@@ -127,13 +127,20 @@ export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSe
     states: {
       get: async (name) => stateOf(name, await ask((redis) => redis.hget(KEYS.states, name))),
       list: async function* (prefix) {
+        const pattern = `${prefix.replace(/[*?[\]\\]/g, '\\$&')}*`
+        // A scan may return a name again while others are added or removed.
+        const names = new Set<string>()
         let cursor = '0'
         do {
           const at = cursor
-          const [next, found] = await ask((redis) => redis.hscan(KEYS.states, at))
+          const [next, found] = await ask((redis) =>
+            redis.hscan(KEYS.states, at, 'MATCH', pattern, 'COUNT', 1_000),
+          )
           for (let place = 0; place < found.length; place += 2) {
             const name = found[place] ?? ''
-            if (name.startsWith(prefix)) yield stateOf(name, found[place + 1] ?? null)
+            if (names.has(name)) continue
+            names.add(name)
+            yield stateOf(name, found[place + 1] ?? null)
           }
           cursor = next
         } while (cursor !== '0')

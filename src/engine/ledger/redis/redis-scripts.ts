@@ -160,8 +160,8 @@ export function commit(
     `${PUT}
      local count, width = tonumber(changes), 11
      local first, place = #KEYS - count, #ARGV - count * width
-     local before = place - 3 * tonumber(stateChanges)
-     for at = before + 1, place, 3 do
+     local before = place - 4 * tonumber(stateChanges)
+     for at = before + 1, place, 4 do
        local value = redis.call('HGET', states, ARGV[at])
        if string.match(value or '0\\n', '^(%d+)\\n') ~= ARGV[at + 1] then return 0 end
      end
@@ -187,12 +187,22 @@ export function commit(
          for _, dues in ipairs({ money, blocks, cleanup }) do redis.call('ZREM', dues, id) end
        end
      end
-     for at = before + 1, place, 3 do
-       redis.call('HSET', states, ARGV[at], string.format('%d', ARGV[at + 1] + 1) .. '\\n' .. ARGV[at + 2])
+     for at = before + 1, place, 4 do
+       local name, version, kind, text = unpack(ARGV, at, at + 3)
+       if kind == 'put' then
+         redis.call('HSET', states, name, string.format('%d', version + 1) .. '\\n' .. text)
+       else
+         redis.call('HDEL', states, name)
+       end
      end
      return 1`,
   )
-  const states = stateChanges.flatMap(({ previous, next }) => [previous.name, previous.version, next])
+  const states = stateChanges.flatMap(({ previous: { name, version }, next }) => [
+    name,
+    version,
+    next === undefined ? 'delete' : 'put',
+    next ?? '',
+  ])
   const operands = changes.flatMap(({ previous, next }) => {
     const { token, age, undelivered } = previous
     const put = next === undefined ? [previous.id, '', '', '', '', '', ''] : putValues(next)

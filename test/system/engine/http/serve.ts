@@ -16,7 +16,7 @@ const { catalog } = loadCatalog(FILE, { handlers: undefined, documents: document
 
 /** Words that only programs, never people, put into an answer. */
 const LEAKS =
-  /node_modules|node:internal|\bat [\w.<>]+ \(|\.[jt]s:\d+|TypeError|SyntaxError|ReferenceError|ECONN|ENOENT|\bundici\b|\bajv\b|\bkoa\b|0x[0-9a-f]{64}\b/i
+  /node_modules|node:internal|\bat [\w.<>]+ \((?:file:|node:|\/)|\.[jt]s:\d+|TypeError|SyntaxError|ReferenceError|ECONN|ENOENT|\bundici\b|\bajv\b|\bkoa\b|0x[0-9a-f]{64}\b/i
 
 const server = await startServer({ args: ['--sandbox', '--offline'] })
 t.teardown(() => server.stop())
