@@ -37,6 +37,16 @@ async function faults(): Promise<void> {
     return `/paid/work?n=${last}`
   }
 
+  /** Both processes take payments again. */
+  async function reachLedger(): Promise<void> {
+    for (const url of at)
+      await until('the process reaches its ledger', async () => {
+        const health = await fetch(`${url}/health`)
+        const unknown = await fetch(`${url}/payments/pay_AAAAAAAAAAAAAAAAAAAAAA`)
+        return health.status === 200 && unknown.status === 404
+      })
+  }
+
   async function pay(path: string, key: Hex): Promise<SignedPayment> {
     const payment = await sign(await challengeOf(`${shop.url}${path}`), key)
     secrets.addHeader(payment.header)
@@ -79,6 +89,7 @@ async function faults(): Promise<void> {
       t.match(await readBought(response), { status: 200, run: runs + 1 })
       t.equal(await shop.onchain.charges(addressOf(key)), 1)
       await redis.restart()
+      await reachLedger()
       t.match(await openBuyer(key, secrets).buy(`${branch.url}${path}`), { status: 200, run: runs + 1 })
       t.equal(await shop.onchain.charges(addressOf(key)), 1, 'a payment signed anew is not charged')
       t.match(await readBought(await send(`${shop.url}${path}`, payment.header)), {
@@ -90,6 +101,7 @@ async function faults(): Promise<void> {
   )
 
   t.test('records the charge of a route that settles first when the ledger dies meanwhile', async (t) => {
+    await reachLedger()
     const key = await shop.wallet()
     const path = query().replace('work', 'deep')
     const payment = await pay(path, key)
@@ -101,10 +113,7 @@ async function faults(): Promise<void> {
     shop.upstream.during(async () => {
       shop.upstream.during(async () => {})
       await redis.restart()
-      await until('the process reaches its ledger', async () => {
-        const unknown = await fetch(`${shop.url}/payments/pay_AAAAAAAAAAAAAAAAAAAAAA`)
-        return unknown.status === 404
-      })
+      await reachLedger()
     })
     t.match(await readBought(await send(`${shop.url}${path}`, payment.header)), {
       status: 200,
