@@ -41,10 +41,20 @@ function cloneFor(page: string): string {
 }
 
 /** The programs under `@example` in the docstrings of a file. */
-function examplesOf(source: string): string[] {
+function examplesOf(file: string): string[] {
+  const source = readFileSync(join(ROOT, 'src/engine', file), 'utf8')
   return Array.from(
-    source.matchAll(/^( *)\/\*\*(?:(?!\*\/)[^])*?@example\n((?:(?!\*\/)[^])*)\*\//gm),
-    ([, , text = '']) => text.replaceAll(/^ *\* ?/gm, '').trimEnd(),
+    source.matchAll(
+      /^ *\/\*\*(?:(?!\*\/)[^])*?@example\n((?:(?!\*\/)[^])*)\*\/\n(?:export (?:async )?function (\w+))?/gm,
+    ),
+    ([, lines = '', documented]) => {
+      const text = lines.replaceAll(/^ *\* ?/gm, '').trimEnd()
+      const module = join(ROOT, 'dist/engine', file.replace(/\.ts$/, '.js'))
+      // Examples of functions that the package does not export are short.
+      return documented === undefined || text.includes('import ')
+        ? text
+        : `import { ${documented} } from '${module}'\n${text}`
+    },
   )
 }
 
@@ -142,7 +152,7 @@ t.test('compiles the programs on the pages', async (t) => {
   const examples = sources
     .filter((file) => file.endsWith('.ts'))
     .flatMap((file) =>
-      examplesOf(readFileSync(join(ROOT, 'src/engine', file), 'utf8')).map((text, n) => ({
+      examplesOf(file).map((text, n) => ({
         name: `example-${file.replaceAll(/\W/g, '-')}-${n}.ts`,
         text,
       })),

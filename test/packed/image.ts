@@ -74,7 +74,7 @@ t.test(
     writeFileSync(marker, '')
     const server = await startServer({ program, cwd: APP, env: { ...means, REDIS_URL: redis.url } })
     t.teardown(() => server.stop())
-    t.match(server.output(), /ledger: redis/i)
+    await server.said(/ledger: redis/i)
     const payer = randomKey()
     await chain.mint(addressOf(payer), 1_000_000n)
     const response = await stockFetch(payer)(

@@ -8,7 +8,7 @@ import { ownOperations } from './own-operations.ts'
 import { draftOf, type Kept, mapParameter, type Mapped, type Named } from './parameter.ts'
 import { brokenIn, type BrokenReferences, follow } from './reference.ts'
 import { bodyOf, convertBody, type ConvertedBody } from './request-body.ts'
-import { freePath, routePath, upstreamOf } from './route-path.ts'
+import { freePath, routePath, takenPaths, upstreamOf } from './route-path.ts'
 import { serverOf } from './server.ts'
 
 /** What becomes of one operation of an API. */
@@ -111,7 +111,7 @@ export function convertOperations(conversion: Conversion): Converted[] {
   const { openapi, base, filter, broken } = conversion
   const { places, lost } = placesOf(openapi, broken)
   const isOwn = ownOperations(openapi, places)
-  const names = { path: new Set<string>(), id: uniqueNames('_'), tool: uniqueNames('_') }
+  const names = { path: takenPaths(), id: uniqueNames('_'), tool: uniqueNames('_') }
   const converted = places.flatMap((place): Converted[] => {
     const { title, method, item, operation } = place
     const wish = filter(title)

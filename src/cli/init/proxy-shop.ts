@@ -1,3 +1,4 @@
+import { withoutPaid } from '../../engine/catalog/route-path.ts'
 import { CatalogError, type Issue } from '../../engine/catalog/issue.ts'
 import { compileText } from '../../engine/catalog/load.ts'
 import { documentNames } from '../../engine/documents/all.ts'
@@ -149,10 +150,7 @@ function draftOf(
   const own = isHome ? route.upstream : base + route.upstream
   const isDefault = isHome && (credential === undefined || JSON.stringify(credential) === defaults.credential)
   const slug = fileName(
-    `${method.toLowerCase()}-${path
-      .replace(/^\/paid\//, '')
-      .replace(/[^A-Za-z0-9._-]+/g, '-')
-      .replace(/^[-.]+|-+$/g, '')}`,
+    `${method.toLowerCase()}-${path.replace(/[^A-Za-z0-9._-]+/g, '-').replace(/^[-.]+|-+$/g, '')}`,
   )
   const write = (folder: string, value: Json): string => {
     const file = `${folder}/${slug}.json`
@@ -166,7 +164,7 @@ function draftOf(
     ['name', route.name],
     ['tool', `${TOOL_SERVER}.${route.tool}`],
     ['description', route.description],
-    ['upstream', own === path.replace(/^\/paid/, '') ? undefined : own],
+    ['upstream', own === withoutPaid(path) ? undefined : own],
     ['upstream_headers', Object.keys(headers).length === 0 ? undefined : headers],
     ['credential', isDefault ? undefined : credential],
     ['response', Object.keys(response).length === 0 ? undefined : response],

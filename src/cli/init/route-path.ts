@@ -1,19 +1,28 @@
+import { RESERVED } from '../../engine/catalog/rules/check-paths.ts'
 import { snake } from './names.ts'
 import type { Named } from './parameter.ts'
 
 /** A unique path for each operation: another may differ in the names of its parameters only. */
 export function freePath(taken: Set<string>, method: string, route: string): string {
-  const shapeOf = (path: string): string => `${method} ${path.replace(/\{[^}]*\}/g, '{}')}`
   let path = route
-  for (let number = 2; taken.has(shapeOf(path)); number += 1)
-    path = route.replace(/^\/paid\/([^/]+)/, (_, first: string) =>
-      first.startsWith('{') ? `/paid/${number}/${first}` : `/paid/${first}-${number}`,
+  for (let number = 2; taken.has(shapeOf(method, path)); number += 1)
+    path = route.replace(/^\/([^/]+)/, (_, first: string) =>
+      first.startsWith('{') ? `/${number}/${first}` : `/${first}-${number}`,
     )
-  taken.add(shapeOf(path))
+  taken.add(shapeOf(method, path))
   return path
 }
 
-/** A path under /paid/; characters that a catalog segment cannot contain separate segments or are removed. */
+/** For `freePath`: the paths that the engine serves. */
+export function takenPaths(): Set<string> {
+  return new Set(RESERVED.map((path) => shapeOf('GET', path)))
+}
+
+function shapeOf(method: string, path: string): string {
+  return `${method} ${path.replace(/\{[^}]*\}/g, '{}')}`
+}
+
+/** The path of a route; characters that a catalog segment cannot contain separate segments or are removed. */
 export function routePath(path: string, named: readonly Named[]): string {
   const [bare = ''] = path.split(/[?#]/)
   const segments = bare.split('/').flatMap((segment) => {
@@ -24,7 +33,8 @@ export function routePath(path: string, named: readonly Named[]): string {
       .map((part) => (part.startsWith('{') ? part : part.replace(/[^A-Za-z0-9._~-]+/g, '')))
   })
   const sound = segments.filter((segment) => /[^.]/.test(segment))
-  return `/paid/${sound.join('/') || 'index'}`
+  const [first] = sound
+  return `/${first === 'mcp' ? 'api/' : ''}${sound.join('/') || 'index'}`
 }
 
 function rename(text: string, named: readonly Named[]): string {

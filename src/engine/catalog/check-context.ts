@@ -1,3 +1,4 @@
+import { usualSamplePath, withoutPaid } from './route-path.ts'
 import { type Method, METHODS } from './catalog.ts'
 import type { Declared, DeclaredRoute, DeclaredTool } from './schema.ts'
 import type { Path, SourceDocument } from './yaml-document.ts'
@@ -82,13 +83,13 @@ function complete(
 ): DeclaredRoute {
   const handler = given.handler ?? (given.upstream === undefined ? usual : PROXY)
   const route = {
-    ...(price === undefined || !isPaid(path) ? {} : { price }),
+    ...(price === undefined ? {} : { price }),
     ...(timeout === undefined ? {} : { timeout }),
     ...(handler === undefined ? {} : { handler }),
     ...given,
   }
   if (handler !== PROXY || base === undefined) return route
-  const below = given.upstream ?? path.replace(/^\/paid(?=\/)/, '')
+  const below = given.upstream ?? withoutPaid(path)
   const upstream = below.startsWith('/') ? base.replace(/\/+$/, '') + below : below
   const isHome = credential !== undefined && originOf(upstream) === originOf(base)
   return { ...(isHome ? { credential } : {}), ...route, upstream }
@@ -99,20 +100,15 @@ function originOf(url: string): string | undefined {
   return URL.canParse(plain) ? new URL(plain).origin : undefined
 }
 
-function isPaid(path: string): boolean {
-  return /^(?:[A-Z]+ )?\/paid\//.test(path)
-}
-
-/** Keys that a route can take from `defaults` and that have a position in the file; a price only for paid routes. */
+/** Keys that a route can take from `defaults` and that have a position in the file. */
 const DEFAULTED: ReadonlySet<unknown> = new Set(['price', 'timeout', 'handler'])
 
 /** The document with the defaults filled in: what a route omits is found under `defaults`. */
 export function withDefaults(document: SourceDocument): SourceDocument {
   if (!document.has(['defaults'])) return document
   const find = (path: Path): Path => {
-    const [section, name, key] = path
+    const [section, , key] = path
     if (section !== 'routes' || !DEFAULTED.has(key) || document.has(path.slice(0, 3))) return path
-    if (key === 'price' && !isPaid(String(name))) return path
     const elsewhere = ['defaults', ...path.slice(2)]
     return document.has(elsewhere.slice(0, 2)) ? elsewhere : path
   }
@@ -139,12 +135,11 @@ export function entriesOf(declared: Declared): DeclaredEntry[] {
   ]
 }
 
-/** `/paid/gamestore/app/{appid}` → `gamestore/app`, `POST /paid/translate` → `post/translate`. */
+/** `/paid/gamestore/app/{appid}` → `gamestore/app`, `POST /v1/translate` → `post/v1/translate`. */
 export function operationId({ method, path }: Pick<DeclaredPlace, 'method' | 'path'>): string {
-  const segments = path
+  const segments = withoutPaid(path)
     .split('/')
     .filter((segment) => segment !== '' && !segment.startsWith('{'))
-    .slice(1)
   return method === 'GET' || segments.length === 0
     ? segments.join('/')
     : [method.toLowerCase(), ...segments].join('/')
@@ -158,9 +153,9 @@ export function handlerOf(place: DeclaredPlace): string {
   return handler ?? (upstream === undefined ? operationId(place) : PROXY)
 }
 
-/** The sample’s path: its own, or the usual one for the paid path; undefined when there is no sample. */
+/** The sample’s path: its own, or the usual one; undefined when there is no sample. */
 export function samplePath({ path, route }: DeclaredPlace): string | undefined {
   if (route.sample === undefined || route.sample === false) return undefined
-  const usual = path.replace(/^\/paid\//, '/sample/')
+  const usual = usualSamplePath(path)
   return route.sample === true ? usual : (route.sample.path ?? usual)
 }

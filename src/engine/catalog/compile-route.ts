@@ -1,3 +1,4 @@
+import { withoutPaid } from './route-path.ts'
 import { parseDuration } from '../base/duration.ts'
 import { compileBody } from './body.ts'
 import { bind, compileSet, ownDeclaration } from './arguments.ts'
@@ -49,8 +50,9 @@ export function compileRoute(place: DeclaredPlace, compiler: Compiler): Compiled
   )
   const previewPath = samplePath(place)
   const name = route.name ?? compiler.name(nameOf(method, path))
-  const paid = endpoint(name, operation, path, route.summary, own, bindings, { sample: previewPath })
-  if (previewPath === undefined) return { operation, routes: [paid] }
+  const kind = operation.price === undefined ? 'free' : 'paid'
+  const main = endpoint(name, kind, operation, path, route.summary, own, bindings, { sample: previewPath })
+  if (previewPath === undefined) return { operation, routes: [main] }
   const sample = typeof route.sample === 'object' ? route.sample : {}
   const shown = compileSet(previewPath, sample.parameters ?? route.parameters, route.body)
   const given = sample.with ?? (sample.parameters === undefined ? route.with : undefined)
@@ -58,6 +60,7 @@ export function compileRoute(place: DeclaredPlace, compiler: Compiler): Compiled
   const previewName = compiler.name(nameOf(method, previewPath))
   const preview = endpoint(
     previewName,
+    'sample',
     operation,
     previewPath,
     summary,
@@ -67,11 +70,12 @@ export function compileRoute(place: DeclaredPlace, compiler: Compiler): Compiled
       full: path,
     },
   )
-  return { operation, routes: [paid, preview] }
+  return { operation, routes: [main, preview] }
 }
 
 function endpoint(
   name: string,
+  kind: RouteKind,
   operation: Operation,
   path: string,
   summary: string,
@@ -81,7 +85,7 @@ function endpoint(
 ): Route {
   return {
     name,
-    kind: kindOf(path),
+    kind,
     path,
     operation,
     summary,
@@ -94,13 +98,8 @@ function endpoint(
 
 /** `/paid/app/{appid}` → `app/appid`: for a path whose short id is taken, for example by `/paid/app`. */
 function fullId({ method, path }: DeclaredPlace): string {
-  const segments = path.replace(/[{}]/g, '').split('/').slice(2)
+  const segments = withoutPaid(path).replace(/[{}]/g, '').split('/').slice(1)
   return [...(method === 'GET' ? [] : [method.toLowerCase()]), ...segments].join('/') || 'root'
-}
-
-function kindOf(path: string): RouteKind {
-  if (path.startsWith('/paid/')) return 'paid'
-  return path.startsWith('/sample/') ? 'sample' : 'free'
 }
 
 /** `/paid/gamestore/app/{appid}` → `paid_gamestore_app_appid`, `POST /paid/translate` → `post_paid_translate`. */

@@ -20,7 +20,7 @@ export interface Loaded {
  * gets every file as it was right before it was read, whether or not it exists.
  *
  * @example
- * const { catalog } = loadCatalog('catalog.yaml', { handlers: Object.keys(handlers), documents: documentNames })
+ * const { catalog } = loadCatalog('catalog.yaml', { handlers: ['ping'], documents: ['openapi'] })
  */
 export function loadCatalog(
   file: string,

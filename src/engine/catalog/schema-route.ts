@@ -275,7 +275,7 @@ const body = {
 export const routes = {
   type: 'object',
   description:
-    'Every route by its path, or by METHOD and path: POST /paid/translate. Paths of priced routes start with /paid/.',
+    'Every route by its path, or by METHOD and path: POST /v1/translate. Its price decides whether it is paid.',
   propertyNames: { pattern: '^(?:(?:GET|POST|PUT|PATCH|DELETE) )?/' },
   additionalProperties: {
     type: 'object',
@@ -302,10 +302,10 @@ export const routes = {
       sample: {
         type: ['boolean', 'object'],
         description:
-          'Free preview: true for the same path under /sample/ with the same parameters, or { path, parameters, with }.',
+          'Free preview: true for the same path under /sample with the same parameters, or { path, parameters, with }.',
         additionalProperties: false,
         properties: {
-          path: { type: 'string', pattern: '^/sample/' },
+          path: { type: 'string', pattern: '^/' },
           summary: { ...text, maxLength: 200 },
           parameters,
           with: argumentsGiven,
@@ -341,7 +341,7 @@ export const defaults = {
   description: 'Values for routes that do not set them.',
   additionalProperties: false,
   properties: {
-    price: { ...price, description: 'Price of routes under /paid/: USD per call, or a rule.' },
+    price: { ...price, description: 'Price of routes: USD per call, or a rule.' },
     timeout: operation.timeout,
     handler: operation.handler,
     upstream: {

@@ -142,7 +142,7 @@ const crawlers = {
   properties: {
     paid: {
       enum: ['allow', 'disallow'],
-      description: 'Whether crawlers may request /paid/. Default: disallow.',
+      description: 'Whether crawlers may request paid routes. Default: disallow.',
     },
     training: {
       enum: ['allow', 'disallow'],

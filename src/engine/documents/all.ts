@@ -5,8 +5,9 @@ import { llms } from './llms.ts'
 import { docsMarkdown } from './manual.ts'
 import { openapi } from './openapi.ts'
 import { docs, docsErrors, privacy, renderHome } from './site-pages.ts'
+import { robots } from './robots.ts'
 import type { Document, DocumentName } from './registry.ts'
-import { apiCatalog, mcpRegistryAuth, robots, securityTxt, sitemap } from './well-known.ts'
+import { apiCatalog, mcpRegistryAuth, securityTxt, sitemap } from './well-known.ts'
 import { x402Manifest, x402Resources } from './x402-documents.ts'
 
 /** Every document the engine can render. */

@@ -1,3 +1,4 @@
+import { usualSamplePath } from '../catalog/route-path.ts'
 import type { Catalog, Route } from '../catalog/catalog.ts'
 import { joinSentences, sentence } from '../base/words.ts'
 import { chaptersOf, listedRoutes, type ListedTool, previewsOf } from './listed-operations.ts'
@@ -121,8 +122,7 @@ function preview(catalog: Catalog, facts: Facts, route: Route, sample: Route | u
   if (sample === undefined) return NO_PREVIEW
   const known = new Set(route.parameters.map(({ name }) => name))
   const hasUsualSample =
-    sample.path === route.path.replace(/^\/paid\//, '/sample/') &&
-    sample.parameters.every(({ name }) => known.has(name))
+    sample.path === usualSamplePath(route.path) && sample.parameters.every(({ name }) => known.has(name))
   return {
     hasUsualSample,
     preview: hasUsualSample ? '' : facts.baseUrl + sample.path,

@@ -1,3 +1,4 @@
+import { withoutPaid } from '../catalog/route-path.ts'
 import { type Catalog, type Operation, type Route, routeKey, type ToolEndpoint } from '../catalog/catalog.ts'
 import { formatShort } from '../base/money.ts'
 import type { Price } from '../catalog/price/price.ts'
@@ -196,9 +197,9 @@ function titleOf({ title, tool, id }: Operation, name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-/** The words of a path: without `/paid/`, and without parameters. */
+/** The words of a path: without `paid`, and without parameters. */
 function wordsOf(path: string): string {
-  const steps = path.replace(/^\/paid\//, '/').split('/')
+  const steps = withoutPaid(path).split('/')
   return steps
     .filter((step) => !step.includes('{'))
     .join(' ')

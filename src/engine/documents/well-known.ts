@@ -13,19 +13,6 @@ import {
 import { pagedRoutes } from './operation-page.ts'
 import { listedServers, serverPagePath } from './mcp-servers.ts'
 
-/** RFC 9309, with the site map and Cloudflare’s Content-Signal. */
-export const robots = defineDocument('robots', (catalog, { baseUrl }) => {
-  const { paid, training } = catalog.crawlers
-  const signals = ['search=yes', 'ai-input=yes']
-  if (training !== undefined) signals.push(`ai-train=${training === 'allow' ? 'yes' : 'no'}`)
-  const rules = ['User-agent: *', `Content-Signal: ${signals.join(', ')}`, 'Allow: /']
-  // Crawlers do not pay, so these paths have no content for them.
-  if (paid === 'disallow') rules.push('Disallow: /paid/')
-  const sitemap = addressOf('sitemap', catalog, baseUrl)
-  const pointer = sitemap === undefined ? '' : `\nSitemap: ${sitemap}\n`
-  return `${rules.join('\n')}\n${pointer}`
-})
-
 /** RFC 9116 §2.5.5 recommends less than a year. */
 const VALID_MS = 364 * 86_400_000
 

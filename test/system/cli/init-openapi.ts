@@ -58,9 +58,9 @@ t.test(
       UPSTREAM_BEARER_AUTH: 'own-key-of-the-operator',
       UPSTREAM_KEY: 'another key',
     })
-    for (const path of ['/paid/pets', '/paid/pets/7', '/paid/search?q=rex', '/paid/report.pdf'])
+    for (const path of ['/pets', '/pets/7', '/search?q=rex', '/report.pdf'])
       t.equal((await fetch(server.url + path)).status, 402, path)
-    t.equal((await fetch(`${server.url}/paid/pets`, { method: 'POST' })).status, 402)
+    t.equal((await fetch(`${server.url}/pets`, { method: 'POST' })).status, 402)
     t.strictSame(asked, [], 'a buyer who has not paid does not reach the API')
   },
 )
@@ -216,15 +216,15 @@ t.test('gives every operation a path and every parameter a name of its own', asy
   t.strictSame(
     routes.map(({ method, path, upstream }) => `${method} ${path} ${upstream}`),
     [
-      'GET /paid/compare/{basehead} /compare/{basehead}',
-      'GET /paid/compare-2/{base_head} /compare/{base_head}',
-      'POST /paid/compare/{base_head} /compare/{base_head}',
-      'GET /paid/Accounts/{sid}.json /Accounts/{sid}.json',
-      'GET /paid/Accounts/{sid} /Accounts/{sid}',
-      'GET /paid/v1/{name}/translate /v1/{name}:translate',
-      'GET /paid/{a}/{b} /{a}...{b}',
-      'GET /paid/index /',
-      'GET /paid/{id} /{id}?id={id_2}',
+      'GET /compare/{basehead} /compare/{basehead}',
+      'GET /compare-2/{base_head} /compare/{base_head}',
+      'POST /compare/{base_head} /compare/{base_head}',
+      'GET /Accounts/{sid}.json /Accounts/{sid}.json',
+      'GET /Accounts/{sid} /Accounts/{sid}',
+      'GET /v1/{name}/translate /v1/{name}:translate',
+      'GET /{a}/{b} /{a}...{b}',
+      'GET /index /',
+      'GET /{id} /{id}?id={id_2}',
     ],
   )
 })
@@ -474,7 +474,7 @@ t.test('keeps the example that a document shows of a text', async (t) => {
   const made = await runProgram(['init', folder, '--from', document, '--price', '0.003'])
   t.equal(made.code, 0, made.stderr)
   const { routes } = parse(readFileSync(join(folder, 'catalog.yaml'), 'utf8')) as { routes: object }
-  t.match(routes, { 'POST /paid/a': { body: { media_type: 'text/plain', example: 'Guten: "Tag"\n' } } })
+  t.match(routes, { 'POST /a': { body: { media_type: 'text/plain', example: 'Guten: "Tag"\n' } } })
   t.match(await runProgram(['check', join(folder, 'catalog.yaml')]), { code: 0 })
 })
 
@@ -555,12 +555,12 @@ properties:
     t.match(stdout, line)
   const { routes } = parse(catalog) as { routes: object }
   t.match(routes, {
-    '/paid/pets': {
+    '/pets': {
       name: 'listPets',
       tool: 'api.list_pets',
       parameters: { limit: { type: 'integer', maximum: 7 } },
     },
-    'POST /paid/pets': { name: 'addPet', body: { schema: './schemas/post-pets.json' } },
+    'POST /pets': { name: 'addPet', body: { schema: './schemas/post-pets.json' } },
   })
   t.match(JSON.parse(read('schemas/post-pets.json')), {
     $ref: '#/$defs/Pet',

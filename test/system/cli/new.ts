@@ -60,7 +60,6 @@ t.test('adds a route that is typed, tested and served', async (t) => {
   /about:
     price: free
     summary: Says who we are
-    handler: about
 
   POST /paid/util/shout/{lang}:
     price: 0.003
@@ -158,8 +157,8 @@ t.test('refuses a route that would break the catalog, and leaves all files as th
   for (const [argv, words] of [
     [['/paid/moon/{date}', '--price', '1'], /has \/paid\/moon\/\{date\} already/],
     [['/paid/moon/{day}', '--price', '1'], /path_conflict/],
-    [['/tide', '--price', '0.1'], /price_outside_paid/],
-    [['/paid/tide', '--price', 'free'], /price_free_under_paid/],
+    [['/payments/{id}', '--price', '0.1'], /path_conflict/],
+    [['/mcp/tide', '--price', '0.1'], /route_path_invalid/],
     [['/paid/tide', '--price', '0.0000001'], /price_too_precise/],
     [['/paid/tide', '--price', '1', '--parameter', 'days:integer=ten'], /default_invalid/],
     [['/paid/tide/', '--price', '1'], /route_path_invalid/],

@@ -1,5 +1,5 @@
 import { type Micros, parsePrice, PRICE_DECIMALS, type PriceFault } from '../../base/money.ts'
-import { type CheckContext, routesOf } from '../check-context.ts'
+import { type CheckContext, entriesOf } from '../check-context.ts'
 import { error, type Issue, type Position, warning } from '../issue.ts'
 import type { DeclaredRoute } from '../schema.ts'
 import type { Path, SourceDocument } from '../yaml-document.ts'
@@ -11,16 +11,13 @@ const SMALLEST_SETTLED = 1_000n
 
 /** Checks prices in their source text, since YAML turns a decimal into a float. */
 export function* checkPrices({ declared, document }: CheckContext): Generator<Issue> {
-  for (const { path, route, at } of routesOf(declared)) yield* checkPrice(document, route, at, path)
-  for (const [name, tool] of Object.entries(declared.tools ?? {}))
-    yield* checkPrice(document, tool, ['tools', name], undefined)
+  for (const { entry, at } of entriesOf(declared)) yield* checkPrice(document, entry, at)
 }
 
 function* checkPrice(
   document: SourceDocument,
   entry: Pick<DeclaredRoute, 'price'>,
   owner: Path,
-  path: string | undefined,
 ): Generator<Issue> {
   const at = [...owner, 'price']
   if (entry.price === undefined && !document.has(at)) {
@@ -28,24 +25,11 @@ function* checkPrice(
     return
   }
   const position = document.at(at)
-  const isPaid = path?.startsWith('/paid/') === true
-  const misplaced = error(
-    'price_outside_paid',
-    position,
-    `the path of a priced route starts with /paid/: "/paid${path}"`,
-  )
-  if (typeof entry.price === 'object' && path !== undefined && !isPaid) yield misplaced
   const spelling = document.spelling(at)
-  if (spelling === undefined) return
-  if (spelling === 'free' || (isPaid && /^free$/i.test(spelling))) {
-    const message = `every path under /paid/ is paid; give ${path} a price or another path`
-    if (isPaid) yield error('price_free_under_paid', position, message)
-    return
-  }
+  if (spelling === undefined || spelling === 'free') return
   const price = parsePrice(spelling)
   if (price.kind === 'fault')
-    yield error(price.fault, position, faultMessage(price.fault, spelling.trim(), isPaid))
-  else if (path !== undefined && !isPaid) yield misplaced
+    yield error(price.fault, position, faultMessage(price.fault, spelling.trim(), 'price or free'))
   else yield* unusual(price.value, price.value, position)
 }
 
@@ -62,25 +46,28 @@ export function* unusual(lowest: Micros, highest: Micros, position: Position): G
 
 /** The message for a missing price, with what to write. */
 export function priceless(owner: string | number): string {
-  const free = /^(?:(?:[A-Z]+ )?\/paid\/|defaults$)/.test(String(owner)) ? '' : ', or "price: free"'
+  const free = owner === 'defaults' ? '' : ', or "price: free"'
   return `${owner} has no price: write "price: 0.005" (USD)${free}`
 }
 
-export function faultMessage(fault: PriceFault, spelling: string, isPaid: boolean): string {
+/** What may stand in a place of the catalog. */
+type Takes = 'amount' | 'price or free'
+
+export function faultMessage(fault: PriceFault, spelling: string, takes: Takes): string {
   switch (fault) {
     case 'price_too_precise': {
       const decimals = spelling.split('.')[1]?.length ?? 0
       return `${spelling} has ${decimals} decimals; a price has at most ${PRICE_DECIMALS} (the smallest is 0.000001)`
     }
     case 'price_not_positive':
-      return `a price is greater than 0; ${isPaid ? 'a free route has a path outside /paid/ and "price: free"' : 'write "free" for what costs nothing'}`
+      return `a price is greater than 0${takes === 'amount' ? '' : '; write "free" for what costs nothing'}`
     case 'price_too_large':
       return `${spelling} USD is more than a call can cost (1,000,000); prices are in USD, not in atomic units`
     case 'price_not_decimal': {
       if (/^free$/i.test(spelling)) return 'write "free" in lower case'
       const meant = plainDecimals(spelling)
       const example = meant === '' ? ', such as 0.005' : `: ${meant}`
-      return `${spelling || 'an empty text'} is no plain decimal; write USD with digits and a point${example}${isPaid ? '' : ' (or "free")'}`
+      return `${spelling || 'an empty text'} is no plain decimal; write USD with digits and a point${example}${takes === 'amount' ? '' : ' (or "free")'}`
     }
   }
 }

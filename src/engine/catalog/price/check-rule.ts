@@ -127,7 +127,7 @@ function* checkAmounts(document: SourceDocument, at: Path, declared: DeclaredPri
     const spelling = document.spelling([...at, key])
     const price = spelling === undefined ? undefined : parsePrice(spelling)
     if (price?.kind === 'fault')
-      yield error(price.fault, document.at([...at, key]), faultMessage(price.fault, spelling ?? '', true))
+      yield error(price.fault, document.at([...at, key]), faultMessage(price.fault, spelling ?? '', 'amount'))
   }
 }
 

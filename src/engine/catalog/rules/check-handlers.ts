@@ -35,9 +35,6 @@ function* checkHandler(context: CheckContext, place: DeclaredPlace): Generator<I
   const { document } = context
   const handler = handlerOf(place)
   if (route.planned === true || handler === PROXY) return
-  // A priced path outside /paid/ has an error of its own, and its default handler changes with the path.
-  const isMisplaced = !path.startsWith('/paid/') && document.spelling([...at, 'price']) !== 'free'
-  if (route.handler === undefined && isMisplaced) return
   if (handler !== '') yield* checkName(context, handler, at)
   else
     yield error(

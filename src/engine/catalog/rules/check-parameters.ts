@@ -245,9 +245,6 @@ const MOST_MISFITS = 2_000
 /**
  * Says why a default, example or fixed argument does not fit its parameter, as a sentence without subject; undefined
  * when it does.
- *
- * @example
- * misfit(days, 101) // 'must be at most 100'
  */
 export function misfit(parameter: Parameter, written: Scalar): string | undefined {
   if (written === '' && isOptionalText(parameter)) return undefined

@@ -35,8 +35,7 @@ function servedPaths({ declared, document }: CheckContext): ServedPath[] {
     const { method, path, at } = place
     const sample = samplePath(place)
     const route = { method, path, at, what: 'route' }
-    // The sample path of a route outside /paid/ equals the route's own path, which has its own error.
-    if (sample === undefined || !sample.startsWith('/sample/')) return [route]
+    if (sample === undefined) return [route]
     const written = [...at, 'sample', 'path']
     return [
       route,
@@ -79,6 +78,7 @@ function pathIssue({ document }: CheckContext, served: ServedPath): Issue | unde
   if (path === '/') return what === 'document' ? undefined : fault('only a document can be served at /')
   if (path.endsWith('/')) return fault('a path has no trailing slash: remove it')
   const segments = path.slice(1).split('/')
+  if (segments[0] === 'mcp') return fault('paths under /mcp belong to the MCP servers of the tools')
   if (segments.includes('')) return fault('a path has no empty segment: write one slash', '//')
   if (segments.some((segment) => segment === '.' || segment === '..'))
     return fault('a path has no . or .. segment')
@@ -87,11 +87,7 @@ function pathIssue({ document }: CheckContext, served: ServedPath): Issue | unde
   const names = templatesOf(path)
   const isRoute = what === 'route' || what === 'sample'
   if (!isRoute && names.length > 0) return fault('only routes have templates')
-  if (!isRoute && path.startsWith('/paid/')) return fault('only priced routes can be under /paid/')
-  if (new Set(names).size < names.length) return fault('a template name occurs twice')
-  if (what === 'route' && path.startsWith('/sample/'))
-    return fault('write samples under the "sample" key of their route')
-  return undefined
+  return new Set(names).size < names.length ? fault('a template name occurs twice') : undefined
 }
 
 function segmentRule(segment: string): string {
@@ -105,7 +101,7 @@ function segmentRule(segment: string): string {
 function* checkSamples({ declared, document }: CheckContext): Generator<Issue> {
   for (const place of routesOf(declared)) {
     const { at, path } = place
-    const isFree = !path.startsWith('/paid/') && document.spelling([...at, 'price']) === 'free'
+    const isFree = document.spelling([...at, 'price']) === 'free'
     if (isFree && samplePath(place) !== undefined)
       yield error(
         'sample_of_free',

@@ -26,7 +26,7 @@ export function* checkPayerLimits({ declared, document }: CheckContext): Generat
   if (spelling === undefined) return
   const spend = parsePrice(spelling)
   if (spend.kind === 'fault') {
-    yield error(spend.fault, document.at(at), faultMessage(spend.fault, spelling.trim(), true))
+    yield error(spend.fault, document.at(at), faultMessage(spend.fault, spelling.trim(), 'amount'))
     return
   }
   for (const entry of entriesOf(declared)) {

@@ -28,6 +28,33 @@ Sitemap: https://harbour.example/sitemap.xml
   t.match(render('robots', compileHarbour(`${HARBOUR}crawlers: { training: allow }\n`)), 'ai-train=yes')
 })
 
+t.test('asks crawlers to avoid what is paid, wherever it is', (t) => {
+  const catalog = compileHarbour(`catalog: 1
+service: { name: Shop, version: '1', description: Sells }
+payments: { currency: USD, x402: { networks: [base] } }
+routes:
+  /search: { price: 0.001, summary: Finds, handler: find }
+  /v1/items/{id}: { price: 0.001, summary: Reads, handler: read, parameters: { id: { type: integer, example: 1 } } }
+  /v1/items/latest: { price: free, summary: Reads the latest, handler: latest }
+  /pro/a: { price: 0.001, summary: A, handler: find, sample: true }
+  POST /pro/b: { price: 0.001, summary: B, handler: find }
+documents: { robots: /robots.txt, index: / }
+`)
+  t.equal(
+    render('robots', catalog),
+    `User-agent: *
+Content-Signal: search=yes, ai-input=yes
+Allow: /
+Allow: /v1/items/latest$
+Disallow: /search$
+Disallow: /search?
+Disallow: /v1/items/*
+Disallow: /pro/
+`,
+  )
+  t.end()
+})
+
 t.test('lists exactly the pages in the site map, with dates', async (t) => {
   const locations = [...render('sitemap').matchAll(/<loc>([^<]*)<\/loc>(?:<lastmod>([^<]*)<)?/g)]
   t.ok(locations.some(([, url]) => url === 'https://harbour.example/'))
