@@ -335,7 +335,7 @@ export const catalogSchema = {
     unknown_parameters: {
       enum: ['ignore', 'refuse'],
       description:
-        'Query parameters that a route does not declare: ignore (default), with a warning in the answer and the 402, or refuse with 422.',
+        'Query parameters that a route does not declare: ignore (default), with a warning in the answer and the 402, or refuse with 422. A name that is nearly a declared one is always refused.',
     },
     payments,
     mcp_servers: mcpServers,

@@ -19,7 +19,7 @@ export type Validated =
   | { readonly kind: 'valid'; readonly args: Arguments; readonly ignored?: readonly IgnoredParameter[] }
   | { readonly kind: 'invalid'; readonly errors: readonly ValidationError[] }
 
-/** A query parameter that the route does not declare. */
+/** A query parameter that the route does not declare, and that is not nearly one of its own. */
 export interface IgnoredParameter {
   readonly name: string
   /** The declared parameter that was probably meant. */
@@ -72,11 +72,9 @@ function compileProperties(inputs: Inputs, { kind }: Body, validate: QueryValida
     const unknown = Object.keys(body).filter((name) => !names.includes(name))
     const validated = validate(raw, { given: Object.fromEntries(known), typed: kind === 'json' })
     if (unknown.length === 0) return validated
-    const errors = unknown.slice(0, MOST_UNKNOWN).map((name): ValidationError => {
-      const short = name.slice(0, LONGEST_NAME)
-      const msg = `Extra inputs are not permitted${didYouMean(short, names)}`
-      return { type: 'extra_forbidden', loc: ['body', short], msg }
-    })
+    const errors = unknown
+      .slice(0, MOST_UNKNOWN)
+      .map((name) => extraMember(name.slice(0, LONGEST_NAME), names))
     return { kind: 'invalid', errors: [...(validated.kind === 'invalid' ? validated.errors : []), ...errors] }
   }
 }
@@ -90,10 +88,28 @@ const NO_OBJECT_BODY: ValidationError = {
 /** Validates a whole body and reports the first error only: thousands could be as long as the body. */
 function wholeValidator({ schema }: Body): (body: RawParameters['body']) => readonly ValidationError[] {
   const validate = schema === undefined ? undefined : schemaValidator(() => schema, compileBody)
+  const { properties, additionalProperties, patternProperties } = schema ?? {}
+  const isOpen = additionalProperties !== undefined || patternProperties !== undefined
+  const names = isJsonObject(properties) && !isOpen ? Object.keys(properties) : []
   return (body) => {
     if (body === undefined) return [{ type: 'missing', loc: ['body'], msg: 'Field required', input: null }]
-    return body instanceof Uint8Array ? [] : (validate?.(body) ?? []).map(describeBody)
+    if (body instanceof Uint8Array) return []
+    const errors = (validate?.(body) ?? []).map(describeBody)
+    return errors.length > 0 || names.length === 0 || !isJsonObject(body) ? errors : misspelt(body, names)
   }
+}
+
+/** Members that are nearly ones of a schema that says nothing of further members. */
+function misspelt(body: JsonObject, names: readonly string[]): readonly ValidationError[] {
+  const given = new Set(Object.keys(body))
+  return unknownNames(given, names)
+    .filter((each) => isMisspelt(each, given))
+    .map(({ name }) => extraMember(name, names))
+}
+
+function extraMember(name: string, names: readonly string[]): ValidationError {
+  const msg = `Extra inputs are not permitted${didYouMean(name, names)}`
+  return { type: 'extra_forbidden', loc: ['body', name], msg }
 }
 
 interface BodyMembers {
@@ -123,10 +139,12 @@ function compileQueryValidator(inputs: Inputs, unknown: Catalog['unknownParamete
       members === undefined || typed === undefined
         ? validate(values)
         : (members.typed ? typed : validate)({ ...members.given, ...values })
-    const ignored = unknownNames(search, names)
+    const sent = new Set(search.keys())
+    const ignored = unknownNames(sent, names)
     if (ignored.length === 0) return validated
-    if (unknown === 'ignore') return validated.kind === 'valid' ? { ...validated, ignored } : validated
-    const errors = ignored.map(({ name }) => extraParameter(name, names, search.getAll(name).at(-1) ?? null))
+    const refused = unknown === 'refuse' ? ignored : ignored.filter((each) => isMisspelt(each, sent))
+    if (refused.length === 0) return validated.kind === 'valid' ? { ...validated, ignored } : validated
+    const errors = refused.map(({ name }) => extraParameter(name, names, search.getAll(name).at(-1) ?? null))
     return { kind: 'invalid', errors: [...(validated.kind === 'invalid' ? validated.errors : []), ...errors] }
   }
 }
@@ -135,12 +153,18 @@ function compileQueryValidator(inputs: Inputs, unknown: Catalog['unknownParamete
 const MOST_UNKNOWN = 10
 const LONGEST_NAME = 64
 
-function unknownNames(search: URLSearchParams, names: readonly string[]): readonly IgnoredParameter[] {
-  const unknown = [...new Set(search.keys())].filter((name) => !names.includes(name))
+function unknownNames(given: ReadonlySet<string>, names: readonly string[]): readonly IgnoredParameter[] {
+  const unknown = [...given].filter((name) => !names.includes(name))
   return unknown.slice(0, MOST_UNKNOWN).map((name) => ({
     name: name.slice(0, LONGEST_NAME),
     suggestion: suggest(name.slice(0, LONGEST_NAME), names),
   }))
+}
+
+/** Whether the caller meant a parameter that the request leaves out. Short names are near too many others. */
+function isMisspelt({ name, suggestion }: IgnoredParameter, given: ReadonlySet<string>): boolean {
+  if (suggestion === undefined || given.has(suggestion)) return false
+  return name.length >= 3 || name.toLowerCase() === suggestion.toLowerCase()
 }
 
 function extraParameter(name: string, names: readonly string[], value: string | null): ValidationError {

@@ -111,17 +111,33 @@ for (const { path, query, atomic, says, sample, shows, refused, parameter } of R
   })
 }
 
-t.test('names a misspelt parameter in the 402, in the sample and in the paid answer', async (t) => {
-  const query = 'platform=youtube&typ=shorts'
+t.test('refuses a misspelt parameter in the 402, in the sample and before a payment is used', async (t) => {
+  const url = `${server.url}/paid/util/platform-spec?platform=youtube&typ=shorts`
+  const detail = [{ loc: ['query', 'typ'], msg: /did you mean "type"/ }]
+  const unpaid = await fetch(url)
+  t.equal(unpaid.status, 402)
+  t.match(await unpaid.json(), { would_fail: { status: 422 } })
+  const uses = await chain.uses()
+  const wrong = await pay(url)
+  t.equal(wrong.status, 422)
+  t.match(await wrong.json(), { detail, charged: 'no' })
+  t.equal((await chain.uses()).length, uses.length, 'no payment was used')
+  const free = await fetch(`${server.url}/sample/util/occasion?contry=DE`)
+  t.equal(free.status, 422)
+  t.match(await free.json(), { detail: [{ msg: /did you mean "country"/ }] })
+})
+
+t.test('names other unknown parameters in the 402, in the sample and in the paid answer', async (t) => {
+  const query = 'platform=youtube&campaign=x'
   const unpaid = await fetch(`${server.url}/paid/util/platform-spec?${query}`)
-  t.match(await unpaid.json(), { ignored_parameters: [{ name: 'typ', did_you_mean: 'type' }] })
-  const warnings = [{ code: 'parameter_ignored', message: /no parameter 'typ'.*did you mean 'type'/ }]
+  t.match(await unpaid.json(), { ignored_parameters: [{ name: 'campaign' }] })
+  const warnings = [{ code: 'parameter_ignored', message: /no parameter 'campaign'/ }]
   const bought = await pay(`${server.url}/paid/util/platform-spec?${query}`)
   t.match(await bought.json(), { platform: 'youtube', warnings })
   const exact = await fetch(`${server.url}/paid/util/platform-spec?platform=youtube`)
   t.notOk('ignored_parameters' in ((await exact.json()) as object))
-  const free = await fetch(`${server.url}/sample/util/occasion?contry=DE`)
-  t.match(await free.json(), { country: 'US', warnings: [{ message: /'country'/ }] })
+  const free = await fetch(`${server.url}/sample/util/occasion?campaign=x`)
+  t.match(await free.json(), { country: 'US', warnings })
 })
 
 interface Described {

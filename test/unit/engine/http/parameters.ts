@@ -307,7 +307,7 @@ t.test('uses the last of repeated parameters', async (t) => {
   const validate = validator('n: { type: integer, default: 1 }, s: { type: string }')
   t.strictSame(accepted(validate, 'n=2&n=3&unknown=4&__proto__=5&constructor=6&s=%26'), { n: 3, s: '&' })
   t.equal(refused(validate, 'n=3&n=x')[0]?.input, 'x')
-  t.strictSame(accepted(validate, 'N=9'), { n: 1 }, 'names are case-sensitive')
+  t.strictSame(accepted(validate, 'N=9&n=2'), { n: 2 }, 'names are case-sensitive')
   t.strictSame(accepted(validate, 'n%5B%5D=9'), { n: 1 })
 })
 
@@ -519,12 +519,12 @@ t.test('reads a query of the greatest length', async (t) => {
 t.test('names unknown query parameters and suggests the right ones', async (t) => {
   const declared = 'country: { type: string, default: US, format: country }, n: { type: integer, default: 1 }'
   const query = 'contry=DE&n=2&utm_source=x&n=3&contry=FR'
-  t.strictSame(validator(declared)({ path: {}, query }), {
+  t.strictSame(validator(declared)({ path: {}, query: 'n=3&utm_source=x&m=1' }), {
     kind: 'valid',
     args: { country: 'US', n: 3 },
     ignored: [
-      { name: 'contry', suggestion: 'country' },
       { name: 'utm_source', suggestion: undefined },
+      { name: 'm', suggestion: 'n' },
     ],
   })
   t.strictSame(refused(validator(declared, '/paid/x', 'refuse'), `${query}&n=x`), [
@@ -552,6 +552,42 @@ t.test('names unknown query parameters and suggests the right ones', async (t) =
     query: Array.from({ length: 50 }, (_, i) => `p${i}=1`).join('&'),
   })
   t.equal(many.kind === 'valid' && many.ignored?.length, 10, 'as many as fit into an answer')
+})
+
+t.test('refuses a name that is nearly a declared one, unless that one is given too', async (t) => {
+  const declared = 'country: { type: string, default: US, format: country }, n: { type: integer, default: 1 }'
+  const query = validator(declared)
+  for (const [text, name, meant] of [
+    ['contry=DE&n=2', 'contry', 'country'],
+    ['Country=DE', 'Country', 'country'],
+    ['N=2', 'N', 'n'],
+  ] as const)
+    t.match(refused(query, text), [
+      { type: 'extra_forbidden', loc: ['query', name], msg: new RegExp(`did you mean "${meant}"`) },
+    ])
+  t.strictSame(accepted(query, 'contry=DE&country=FR'), { country: 'FR', n: 1 })
+
+  const { routes } = compileRoutes(
+    ['', ', additionalProperties: true']
+      .map(
+        (open, place) => `  POST /paid/body${place}:
+    price: 1
+    summary: X
+    body:
+      example: { model: m, text: t }
+      schema: { type: object, properties: { model: { type: string }, text: { type: string } }${open} }
+`,
+      )
+      .join(''),
+  )
+  const [closed, open] = routes.map((route) => compileValidator(route, 'ignore'))
+  const raw = (body: Json) => ({ path: {}, query: '', body })
+  t.match(closed?.(raw({ modle: 'm', text: 't' })), {
+    kind: 'invalid',
+    errors: [{ loc: ['body', 'modle'], msg: /did you mean "model"/ }],
+  })
+  t.match(closed?.(raw({ model: 'm', models: 'm', temperature: 1 })), { kind: 'valid' })
+  t.match(open?.(raw({ modle: 'm' })), { kind: 'valid' })
 })
 
 t.test('a body is read as properties, a form, or a whole with a schema', async (t) => {
