@@ -154,6 +154,7 @@ function isLike(one: AccessRecord, other: AccessRecord): boolean {
     one.status === other.status &&
     one.cached === other.cached &&
     one.price === other.price &&
+    one.customer === other.customer &&
     one.cause === other.cause
   )
 }
@@ -231,7 +232,7 @@ function levelOf({ status, outcome }: AccessRecord): Level {
 
 /** All of a line but its end. */
 function repeated(access: AccessRecord): Buffer {
-  const { place, method, status, outcome, price, cached, cause } = access
+  const { place, method, status, outcome, price, cached, customer, cause } = access
   const fields = {
     level: levelOf(access),
     method,
@@ -241,12 +242,13 @@ function repeated(access: AccessRecord): Buffer {
     ...(cause === undefined ? {} : { cause }),
     ...(price === undefined ? {} : { price: formatShort(price) }),
     ...(cached === undefined ? {} : { cache: cached ? 'hit' : 'miss' }),
+    ...(customer === undefined ? {} : { customer }),
   }
   return Buffer.from(JSON.stringify(fields).slice(0, -1))
 }
 
 function shortLine(access: AccessRecord): string {
-  const { place, method, outcome, detail, cause, price, cached, ms, payment, requestId } = access
+  const { place, method, outcome, detail, cause, price, cached, customer, ms, payment, requestId } = access
   const words = [
     method,
     place,
@@ -256,6 +258,7 @@ function shortLine(access: AccessRecord): string {
     cached === true ? 'cached' : '',
     `${ms} ms`,
     payment ?? '',
+    customer ?? '',
     // The request id of a failure leads to its other lines.
     outcome === 'ok' || outcome === 'payment_required' ? '' : requestId,
   ]

@@ -29,6 +29,7 @@ const HEAD = [
   'SETTLED',
   'SENT',
   'UNCHARGED',
+  'WITH KEY',
   'ANSWERS',
   'FAILED',
   'P50 MS',
@@ -37,7 +38,7 @@ const HEAD = [
 ]
 
 function cellsOf(row: FigureRow): string[] {
-  const { name, unpaid, presented, verified, settled, sent, uncharged, answers, failed } = row
-  const numbers = [unpaid, presented, verified, settled, sent, uncharged, answers, failed]
+  const { name, unpaid, presented, verified, settled, sent, uncharged, keyed, answers, failed } = row
+  const numbers = [unpaid, presented, verified, settled, sent, uncharged, keyed, answers, failed]
   return [name, ...[...numbers, row.p50_ms ?? '-', row.p95_ms ?? '-'].map(String), row.last_success ?? '-']
 }

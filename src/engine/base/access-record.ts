@@ -26,6 +26,8 @@ export interface AccessRecord {
   readonly price: Micros | undefined
   /** Whether the answer came from the cache; undefined when unknown. */
   readonly cached: boolean | undefined
+  /** Name of the API key that the request was served for. */
+  readonly customer: string | undefined
   /** Milliseconds from the arrival of the request to its answer. */
   readonly ms: number
   /** Public id of the payment, if the request carried one. */

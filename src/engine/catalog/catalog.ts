@@ -14,6 +14,8 @@ export interface Catalog {
   readonly revision: string
   readonly service: Service
   readonly payments: Payments
+  /** Undefined: every call of a paid route is paid. */
+  readonly apiKeys: ApiKeys | undefined
   readonly servers: Readonly<Record<string, Server>>
   readonly categories: Readonly<Record<string, string>>
   readonly crawlers: Crawlers
@@ -77,6 +79,21 @@ export interface Payments {
   readonly mpp:
     | { readonly method: string; readonly intent: string; readonly chain: number; readonly currency: string }
     | undefined
+}
+
+/** How customers with a key call paid routes without paying for each call. */
+export interface ApiKeys {
+  /** The request header of a key; `Authorization: Bearer` works too. */
+  readonly header: string
+  readonly keys: readonly ApiKey[]
+}
+
+/** A customer; the service knows the digest of a key, never the key. */
+export interface ApiKey {
+  /** SHA-256 of the key, as lower-case hexadecimal. */
+  readonly digest: string
+  /** For the log and the usage. */
+  readonly name: string
 }
 
 /** What one payer may buy within a period. */
@@ -212,6 +229,8 @@ export interface Route {
   readonly parameters: readonly Parameter[]
   /** Arguments of the handler: fixed, or taken from a parameter of this route. */
   readonly bindings: readonly Binding[]
+  /** Whether customers with a key call it without a payment. */
+  readonly takesApiKeys: boolean
   /** Path of the free sample of a paid route. */
   readonly sample: string | undefined
   /** Path of the paid route of a sample. */

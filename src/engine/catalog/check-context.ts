@@ -35,14 +35,28 @@ export function withoutMark(text: string): string {
   return text.replace(/^\ufeff/, '')
 }
 
+/** One line of a list next to the catalog. */
+interface ListedLine {
+  readonly number: number
+  readonly word: string
+}
+
+/** The lines of a list, without comments and empty lines; undefined when the file cannot be read. */
+export function linesOf(context: CheckContext, path: string): ListedLine[] | undefined {
+  return readText(context, path)
+    ?.split('\n')
+    .map((line, index) => ({ number: index + 1, word: line.replace(/#.*/, '').trim() }))
+    .filter(({ word }) => word !== '')
+}
+
 interface DeniedFile {
   readonly path: string
   readonly at: Path
   /** Undefined when the file cannot be read. */
-  readonly lines: readonly { readonly number: number; readonly word: string }[] | undefined
+  readonly lines: readonly ListedLine[] | undefined
 }
 
-/** The files of denied payer addresses, without comments and empty lines. */
+/** The files of denied payer addresses. */
 export function deniedFiles(context: CheckContext): DeniedFile[] {
   const at = ['payments', 'payers', 'deny']
   const deny = context.declared.payments?.payers?.deny ?? []
@@ -50,12 +64,7 @@ export function deniedFiles(context: CheckContext): DeniedFile[] {
     typeof deny === 'string'
       ? [{ path: deny, at }]
       : deny.map((path, index) => ({ path, at: [...at, index] }))
-  return files.map((file) => {
-    const lines = readText(context, file.path)
-      ?.split('\n')
-      .map((line, index) => ({ number: index + 1, word: line.replace(/#.*/, '').trim() }))
-    return { ...file, lines: lines?.filter(({ word }) => word !== '') }
-  })
+  return files.map((file) => ({ ...file, lines: linesOf(context, file.path) }))
 }
 
 export interface DeclaredPlace {

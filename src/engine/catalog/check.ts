@@ -1,3 +1,4 @@
+import { checkApiKeys } from './api-keys.ts'
 import { checkBodies } from './rules/check-body.ts'
 import { checkDiscovery } from './rules/check-discovery.ts'
 import { type CheckContext, type CheckInputs, withDefaults } from './check-context.ts'
@@ -30,6 +31,7 @@ const RULES: readonly ((context: CheckContext) => Iterable<Issue>)[] = [
   checkPayments,
   checkPayerLimits,
   checkDiscovery,
+  checkApiKeys,
 ]
 
 /**

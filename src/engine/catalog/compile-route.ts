@@ -51,7 +51,10 @@ export function compileRoute(place: DeclaredPlace, compiler: Compiler): Compiled
   const previewPath = samplePath(place)
   const name = route.name ?? compiler.name(nameOf(method, path))
   const kind = operation.price === undefined ? 'free' : 'paid'
-  const main = endpoint(name, kind, operation, path, route.summary, own, bindings, { sample: previewPath })
+  const main = endpoint(name, kind, operation, path, route.summary, own, bindings, {
+    sample: previewPath,
+    takesApiKeys: kind === 'paid' && route.api_keys !== false,
+  })
   if (previewPath === undefined) return { operation, routes: [main] }
   const sample = typeof route.sample === 'object' ? route.sample : {}
   const shown = compileSet(previewPath, sample.parameters ?? route.parameters, route.body)
@@ -81,7 +84,11 @@ function endpoint(
   summary: string,
   parameters: readonly Parameter[],
   bindings: readonly Binding[],
-  counterparts: { readonly sample?: string | undefined; readonly full?: string },
+  counterparts: {
+    readonly sample?: string | undefined
+    readonly full?: string
+    readonly takesApiKeys?: boolean
+  },
 ): Route {
   return {
     name,
@@ -91,6 +98,7 @@ function endpoint(
     summary,
     parameters,
     bindings,
+    takesApiKeys: counterparts.takesApiKeys === true,
     sample: counterparts.sample,
     full: counterparts.full,
   }

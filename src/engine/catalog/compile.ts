@@ -1,3 +1,4 @@
+import { compileApiKeys } from './api-keys.ts'
 import { hash } from 'node:crypto'
 import { toChecksum } from '../base/address.ts'
 import { parseDuration } from '../base/duration.ts'
@@ -39,6 +40,7 @@ export function compile(context: CheckContext): Catalog {
   const content = {
     service: compileService(declared.service, usualIcon(routes, files)),
     payments: compilePayments(context),
+    apiKeys: compileApiKeys(context),
     servers: Object.fromEntries(
       Object.entries(declared.mcp_servers ?? {}).map(([name, { title, description }]) => [
         name,

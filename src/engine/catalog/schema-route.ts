@@ -85,7 +85,7 @@ const duration = { type: 'string', pattern: '^[1-9][0-9]{0,6}(ms|s|m|h|d)$' } as
 
 const variable = { type: 'string', pattern: '^[A-Z][A-Z0-9_]*$' } as const
 /** RFC 9110 §5.6.2: a token. */
-const headerName = { pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" } as const
+export const headerName = { pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" } as const
 
 const credential = {
   type: ['string', 'object'],
@@ -310,6 +310,10 @@ export const routes = {
           parameters,
           with: argumentsGiven,
         },
+      },
+      api_keys: {
+        type: 'boolean',
+        description: 'false: customers with an API key pay for this route too. Default: true.',
       },
       tool: {
         type: 'string',

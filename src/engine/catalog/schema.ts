@@ -1,4 +1,4 @@
-import { defaults, type parameters, routes, tools } from './schema-route.ts'
+import { defaults, headerName, type parameters, routes, tools } from './schema-route.ts'
 
 /**
  * The type of the values that a JSON Schema describes, for the few keywords that the catalog's schema uses: the
@@ -338,6 +338,33 @@ export const catalogSchema = {
         'Query parameters that a route does not declare: ignore (default), with a warning in the answer and the 402, or refuse with 422. A name that is nearly a declared one is always refused.',
     },
     payments,
+    access: {
+      type: 'object',
+      description: 'Who calls paid routes without paying for each call.',
+      additionalProperties: false,
+      required: ['api_keys'],
+      properties: {
+        api_keys: {
+          type: 'object',
+          description: 'Customers with an API key.',
+          additionalProperties: false,
+          required: ['file'],
+          properties: {
+            file: {
+              ...text,
+              description:
+                'File of SHA-256 digests of keys, one per line with the name of its customer; "ratecard keys new NAME" writes it. # starts a comment.',
+            },
+            header: {
+              ...text,
+              ...headerName,
+              type: 'string',
+              description: 'Header of the key. Default: X-API-Key; Authorization: Bearer works too.',
+            },
+          },
+        },
+      },
+    },
     mcp_servers: mcpServers,
     categories,
     defaults,

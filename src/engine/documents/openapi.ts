@@ -42,7 +42,7 @@ export const openapi = defineDocument('openapi', (catalog, facts) => {
       ? {}
       : { 'x-documents': Object.fromEntries(placed.map(({ name, paths }) => [name, [...paths]])) }),
     paths,
-    components: openapiComponents(facts.protocols),
+    components: { ...openapiComponents(facts.protocols), ...securitySchemes(catalog) },
   })
 })
 
@@ -86,6 +86,13 @@ function tags({ categories }: Catalog, routes: readonly Route[], documents: numb
   return [...named, { name: DISCOVERY, description: 'Documents about the service itself' }]
 }
 
+/** How customers send their keys; in part, since `Authorization: Bearer` works too. */
+function securitySchemes({ apiKeys }: Catalog): JsonObject {
+  if (apiKeys === undefined) return {}
+  const { header: name } = apiKeys
+  return { securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name } } }
+}
+
 /** The tag of the generated documents. */
 const DISCOVERY = 'discovery'
 
@@ -105,7 +112,7 @@ function openapiOperation(catalog: Catalog, facts: Facts, route: Route): JsonObj
     description: describe(view, route),
     deprecated: view.deprecation === '' ? undefined : true,
     tags: operation.category === undefined ? undefined : [operation.category],
-    security: [],
+    security: route.takesApiKeys && catalog.apiKeys !== undefined ? [{ apiKey: [] }, {}] : [],
     'x-title': view.title,
     'x-payment-info': paymentInfo(catalog, facts, route),
     'x-price-rule':

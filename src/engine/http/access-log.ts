@@ -28,7 +28,7 @@ export function accessLog({ now, random, observe }: AccessLogSettings): Middlewa
     const began = now()
     const requestId = name(ctx)
     await next()
-    const { place = 'unknown', price, code, detail, cause, cached, logged }: Notes = ctx['state']
+    const { place = 'unknown', price, code, detail, cause, cached, customer, logged }: Notes = ctx['state']
     if (logged === true) return
     const { method, status, response } = ctx
     const outcome = code ?? (status < 400 ? 'ok' : status < 500 ? 'request_malformed' : 'internal')
@@ -42,6 +42,7 @@ export function accessLog({ now, random, observe }: AccessLogSettings): Middlewa
       cause,
       price,
       cached,
+      customer,
       ms: now() - began,
       payment: paymentOf(response),
     })

@@ -59,6 +59,8 @@ export interface Answered {
 /** Serves a paid route: 402 without a payment, the purchased answer with one. */
 export function servePaid(deps: CallDeps, request: RouteRequest): Answered | Promise<Answered> {
   const { ctx, revision, counters } = request
+  const customer = ctx.method === 'HEAD' ? undefined : request.served.findCustomer?.(ctx.headers)
+  if (customer !== undefined) return serveCustomer(deps, request, customer)
   // HEAD shows the offer of GET; a payment in it is ignored.
   const protocols = ctx.method === 'HEAD' ? [] : revision.protocols
   const detection = findPayment(protocols.map((each) => each.detect(ctx.headers)))
@@ -92,6 +94,20 @@ export function servePaid(deps: CallDeps, request: RouteRequest): Answered | Pro
     }
   })
 }
+
+/** Serves a customer with an API key. A payment that comes with it is not used. */
+async function serveCustomer(deps: CallDeps, request: RouteRequest, customer: string): Promise<Answered> {
+  const { ctx, counters } = request
+  counters.count('keyed')
+  note(ctx, { customer })
+  const gone = disconnectSignal(ctx.res)
+  return withMetrics(deps.now, { counters, gone }, async () => {
+    const reply = await unpaidReply(deps, request, async () => undefined)
+    return { reply: { ...reply, headers: { ...reply.headers, ...PRIVATE } } }
+  })
+}
+
+const PRIVATE = { 'Cache-Control': 'private, no-store' }
 
 /** Carries out a payload that buys nothing. */
 async function act(request: RouteRequest, action: Action): Promise<Reply> {
@@ -275,10 +291,17 @@ function faultReply(
 export async function serveFree(deps: CallDeps, request: RouteRequest): Promise<Answered> {
   const { ctx, counters } = request
   const gone = disconnectSignal(ctx.res)
-  return withMetrics(deps.now, { counters, gone }, async () => ({ reply: await freeReply(deps, request) }))
+  return withMetrics(deps.now, { counters, gone }, async () => ({
+    reply: await unpaidReply(deps, request, () => overspent(deps, request)),
+  }))
 }
 
-async function freeReply(deps: CallDeps, request: RouteRequest): Promise<Reply> {
+/** Runs the operation without a payment, unless `limit` resolves to why this caller has to wait. */
+async function unpaidReply(
+  deps: CallDeps,
+  request: RouteRequest,
+  limit: () => Promise<Failure | undefined>,
+): Promise<Reply> {
   const { served, revision } = request
   const unready = unreadyFailure(served.readiness)
   if (unready !== undefined) return failed(unready)
@@ -292,7 +315,7 @@ async function freeReply(deps: CallDeps, request: RouteRequest): Promise<Reply> 
   }
   const validated = served.validate(parameters)
   if (validated.kind === 'invalid') return invalid(validated.errors)
-  const spent = await overspent(deps, request)
+  const spent = await limit()
   if (spent !== undefined) return failed(spent)
   try {
     const stored = await invoke(deps, {

@@ -121,6 +121,7 @@ async function answerMessage(settings: McpSettings, ctx: Context, server: ToolSe
       cause,
       price: answered.price ?? fixedPrice(tool.served),
       cached: undefined,
+      customer: undefined,
       ms: settings.now() - began,
       payment: answered.delivered?.id,
     })

@@ -25,6 +25,8 @@ export interface Notes {
   readonly detail?: string | undefined
   readonly cause?: UpstreamCause | undefined
   readonly cached?: boolean | undefined
+  /** Name of the API key. */
+  readonly customer?: string
   /** The calls inside the request have lines of their own. */
   readonly logged?: boolean
 }

@@ -17,6 +17,7 @@ import type { Protocol } from '../payment/protocol.ts'
 import { type Operations, type Readiness, type ServedOperation } from '../purchase/execution.ts'
 import { compilePaymentRequired, type PaymentRequired, Preflights } from './payment-required.ts'
 import { operationPages, type Page, pageOf, type Pages, renderPages } from './rendered-pages.ts'
+import { customerFinder, type FindCustomer } from './api-key.ts'
 import { createProxy, createProxyCheck, type ProxySettings } from './proxy.ts'
 
 /** Everything derived from one catalog: a request uses the revision it started with. */
@@ -48,6 +49,8 @@ export interface ServedRoute extends ServedOperation {
   readonly paymentRequired: PaymentRequired | undefined
   /** Challenges by protocol; for a computed price, those of the example. */
   readonly challenges: ReadonlyMap<string, Challenge>
+  /** Undefined when every call is paid. */
+  readonly findCustomer: FindCustomer | undefined
 }
 
 export interface RevisionSettings extends OperationSettings {
@@ -63,7 +66,10 @@ export function createRevision(settings: RevisionSettings): Revision {
   const operations = new Map(catalog.operations.map((each) => [each, serveOperation(each, settings)]))
   const servedOf = (operation: Operation): ServedOperation =>
     operations.get(operation) ?? serveOperation(operation, settings)
-  const routes = catalog.routes.map((route) => serveRoute(route, servedOf(route.operation), settings))
+  const findCustomer = catalog.apiKeys === undefined ? undefined : customerFinder(catalog.apiKeys)
+  const routes = catalog.routes.map((route) =>
+    serveRoute(route, servedOf(route.operation), settings, findCustomer),
+  )
   const paid = routes.filter(({ route }) => route.kind === 'paid')
   const isOffered = (name: string): boolean =>
     paid.length === 0 || paid.some(({ challenges }) => challenges.has(name))
@@ -102,6 +108,7 @@ function serveRoute(
   route: Route,
   served: ServedOperation,
   { catalog, protocols, baseUrl }: RevisionSettings,
+  findCustomer: FindCustomer | undefined,
 ): ServedRoute {
   const isPaid = route.kind === 'paid'
   const challengesFor = challengesOf(route, protocols)
@@ -109,6 +116,7 @@ function serveRoute(
   return {
     ...served,
     route,
+    findCustomer: route.takesApiKeys ? findCustomer : undefined,
     get validate() {
       return keep(this, 'validate', compileValidator(route, catalog.unknownParameters))
     },

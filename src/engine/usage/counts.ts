@@ -9,12 +9,13 @@ import { type Latency, BOUNDS, classOf, answersIn } from './latency.ts'
  * - `settled`: payments that were charged
  * - `sent`: of those settled, payments whose answers are known to have arrived
  * - `uncharged`: of those verified, payments whose work or settlement failed: nothing was charged
+ * - `keyed`: requests of customers with an API key, which are not paid for
  * - `failed`: answers of 500 and above, to any caller
  *
  * A payment that was not charged may come again and is verified again, so that
  * `verified` = `settled` + `uncharged` + those under way.
  */
-const STAGES = ['unpaid', 'presented', 'verified', 'settled', 'sent', 'uncharged', 'failed'] as const
+const STAGES = ['unpaid', 'presented', 'verified', 'settled', 'sent', 'uncharged', 'keyed', 'failed'] as const
 
 type Stage = (typeof STAGES)[number]
 
@@ -34,7 +35,7 @@ export interface Counts {
 
 function nothing() {
   return {
-    stages: { unpaid: 0, presented: 0, verified: 0, settled: 0, sent: 0, uncharged: 0, failed: 0 },
+    stages: { unpaid: 0, presented: 0, verified: 0, settled: 0, sent: 0, uncharged: 0, keyed: 0, failed: 0 },
     latency: Array.from({ length: BOUNDS.length + 1 }, () => 0),
     lastSuccess: 0,
     lastFailure: 0,
@@ -47,7 +48,7 @@ export const NOTHING: Counts = nothing()
 /** Both together, whichever process or day they are of. */
 export function add(one: Counts, other: Counts): Counts {
   const { stages } = nothing()
-  for (const stage of STAGES) stages[stage] = one.stages[stage] + other.stages[stage]
+  for (const stage of STAGES) stages[stage] = countIn(one, stage) + countIn(other, stage)
   const lastSuccess = Math.max(one.lastSuccess, other.lastSuccess)
   // A success elsewhere ends a row of failures.
   const rowOf = ({ lastFailure, failedInARow }: Counts): number =>
@@ -59,6 +60,11 @@ export function add(one: Counts, other: Counts): Counts {
     lastFailure: Math.max(one.lastFailure, other.lastFailure),
     failedInARow: Math.max(rowOf(one), rowOf(other)),
   }
+}
+
+/** Counts that an earlier version has stored lack the stages that are new since. */
+function countIn({ stages }: { readonly stages: Partial<Stages> }, stage: Stage): number {
+  return stages[stage] ?? 0
 }
 
 /**

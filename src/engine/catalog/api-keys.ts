@@ -1,0 +1,38 @@
+import type { ApiKey, ApiKeys } from './catalog.ts'
+import { error, type Issue } from './issue.ts'
+import { type CheckContext, linesOf } from './check-context.ts'
+
+export const API_KEY_HEADER = 'X-API-Key'
+
+const LINE = /^([0-9a-f]{64})\s+([A-Za-z0-9][A-Za-z0-9._@-]{0,63})$/
+
+/** Undefined when the catalog has no keys. */
+export function compileApiKeys(context: CheckContext): ApiKeys | undefined {
+  const { api_keys: declared } = context.declared.access ?? {}
+  if (declared === undefined) return undefined
+  const keys = (linesOf(context, declared.file) ?? []).flatMap(({ word }): ApiKey[] => {
+    const [, digest, name] = LINE.exec(word) ?? []
+    return digest === undefined || name === undefined ? [] : [{ digest, name }]
+  })
+  return { header: declared.header ?? API_KEY_HEADER, keys }
+}
+
+/** Checks the file of digests. */
+export function* checkApiKeys(context: CheckContext): Generator<Issue> {
+  const { declared, document } = context
+  const { api_keys: keys } = declared.access ?? {}
+  if (keys === undefined) return
+  const at = document.at(['access', 'api_keys', 'file'])
+  const lines = linesOf(context, keys.file)
+  if (lines === undefined) {
+    yield error('file_unreadable', at, `${keys.file} cannot be read: "ratecard keys new NAME" creates it`)
+    return
+  }
+  for (const { number, word } of lines)
+    if (!LINE.test(word))
+      yield error(
+        'api_key_invalid',
+        at,
+        `${keys.file}:${number}: a line is the SHA-256 digest of a key and the name of its customer: "ratecard keys new NAME" writes one`,
+      )
+}
