@@ -19,6 +19,7 @@ export function buyerCommands(program: 'ratecard' | 'ratecard-buyer'): readonly 
         output: { value: 'FILE', short: 'o', text: 'write the answer to a file, byte for byte' },
         protocol: { value: 'x402|mpp', text: 'how to pay; default: the first one offered' },
         max: { value: 'USD', text: 'pay at most this much' },
+        anyway: { text: 'send the payment also when the shop says that the call would fail' },
         json: { text: 'print JSON' },
       },
       examples: [

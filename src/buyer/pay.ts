@@ -36,7 +36,12 @@ function orderOf({ positionals, flags, env }: BuyerCall): PurchaseRequest {
   const url = URL.canParse(target, base) ? new URL(target, base) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol))
     throw new UsageError(`${target} is neither a URL (http://… or https://…) nor a path (/…)`)
-  return { call: httpCallOf(url, flags), max: amountOf(flags, 'max'), protocols: protocolsOf(flags) }
+  return {
+    call: httpCallOf(url, flags),
+    max: amountOf(flags, 'max'),
+    protocols: protocolsOf(flags),
+    failing: flags.given('anyway') ? 'sign' : 'refuse',
+  }
 }
 
 /** What curl would send for the same options, except that the content type is detected. */

@@ -1,3 +1,4 @@
+import { isJsonObject, type Json } from '../../engine/base/json.ts'
 import { formatPrice } from '../../engine/base/money.ts'
 import type { BuyerEnv } from '../../env/buyer-env.ts'
 import type { BuyerRuntime } from '../buyer-runtime.ts'
@@ -22,6 +23,8 @@ export interface PurchaseRequest {
   readonly max: bigint | undefined
   /** In order of preference. */
   readonly protocols: readonly PayingProtocol[]
+  /** What to do when the 402 says that the call would fail, uncharged. */
+  readonly failing: 'refuse' | 'sign'
 }
 
 interface ExchangeContext {
@@ -33,7 +36,7 @@ interface ExchangeContext {
 /** Requests, pays what is asked, and requests again with the payment. */
 export async function exchange(
   { env, runtime, steps }: ExchangeContext,
-  { call, max, protocols }: PurchaseRequest,
+  { call, max, protocols, failing }: PurchaseRequest,
 ): Promise<Bill> {
   const { url } = call
   const print = (line: string): void => steps.print(line)
@@ -51,6 +54,14 @@ export async function exchange(
   steps.tell(`${formatPrice(offer.amount)} USD in ${offer.money} (${offer.network}) to ${offer.payTo}${fee}`)
   if (max !== undefined && offer.amount > max)
     return { ...said, exit: OVER_MAX, offer, note: 'the price is over --max' }
+  const reason = failing === 'sign' ? undefined : failureOf(first.body)
+  if (reason !== undefined)
+    return {
+      ...said,
+      exit: NOT_CHARGED,
+      offer,
+      note: `the call would fail: ${reason}; --anyway sends the payment nevertheless`,
+    }
   const wallet = findWallet(url, env)
   if (wallet === undefined) {
     const sandbox = sandboxUrl(env.dataDir)
@@ -72,6 +83,15 @@ export async function exchange(
     sleep: runtime.sleep,
   })
   return billOf(offer, settled, steps)
+}
+
+/** Why the shop expects the call to fail; undefined when it does not. */
+function failureOf(body: Json): string | undefined {
+  const failure = isJsonObject(body) ? body['would_fail'] : undefined
+  if (!isJsonObject(failure)) return undefined
+  const { status, code, detail } = failure
+  const words = [status, code].map((each) => (each === undefined ? '' : String(each))).filter(Boolean)
+  return `${words.join(' ')}${typeof detail === 'string' ? `, ${detail}` : ''}` || 'no reason is given'
 }
 
 /** The bytes of an answer that is no problem, for `--output`. */

@@ -160,12 +160,12 @@ t.test('exits with a code of its own, uncharged, when the request fails', async 
     ['/paid/later', 501, 'not_implemented'],
     ['/paid/bodiless', 500, 'internal'],
   ] as const) {
-    const ran = await pay(t, [target, '--json'])
+    const ran = await pay(t, [target, '--json', '--anyway'])
     t.equal(ran.code, 4, target)
     t.match(bill(ran), { status, charged: 'no', transaction: null, body: { code, charged: 'no' } })
     t.notMatch(ran.out, upstream)
   }
-  const wrong = await pay(t, ['/paid/greet?name=x', '--json'])
+  const wrong = await pay(t, ['/paid/greet?name=x', '--json', '--anyway'])
   t.equal(wrong.code, 4)
   t.match(bill(wrong), {
     status: 422,
@@ -175,6 +175,24 @@ t.test('exits with a code of its own, uncharged, when the request fails', async 
   const absent = await pay(t, ['/paid/nothing', '--json'])
   t.equal(absent.code, 4)
   t.match(bill(absent), { status: 404, charged: 'no', protocol: null })
+})
+
+t.test('signs nothing when the shop says that the call would fail', async (t) => {
+  for (const [target, status] of [
+    ['/paid/greet?name=x', 422],
+    ['/paid/greet?nane=ann', 422],
+    ['/paid/later', 501],
+  ] as const) {
+    const ran = await pay(t, [target])
+    t.equal(ran.code, 4, target)
+    t.match(ran.err, new RegExp(`the call would fail: ${status} .*; --anyway sends`))
+    t.notMatch(ran.err, /signed by/)
+    t.match(bill(await pay(t, [target, '--json'])), {
+      status: 402,
+      charged: 'no',
+      body: { would_fail: { status } },
+    })
+  }
 })
 
 t.test('exits uncharged when the address is unreachable', async (t) => {
