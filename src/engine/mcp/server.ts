@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { ServerCapabilities, StandardSchemaV1 } from '@modelcontextprotocol/server'
+import { didYouMean } from '../catalog/issue.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import { isJsonObject, type JsonObject, parseStrictJson } from '../base/json.ts'
 import type { ToolServer } from './tool-server.ts'
@@ -65,7 +66,7 @@ export async function handleMessage(
         extensions: extensionsOf(isJsonObject(envelope) ? envelope[CLIENT_CAPABILITIES_META_KEY] : undefined),
       })
       if (result === undefined)
-        throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'there is no tool of this name')
+        throw new ProtocolError(ProtocolErrorCode.InvalidParams, unknownTool(tools, name))
       return result
     })
     return server
@@ -81,6 +82,16 @@ function headersOf(incoming: IncomingHttpHeaders): Headers {
   for (const [name, values = []] of Object.entries(incoming))
     for (const value of [values].flat()) headers.append(name, value)
   return headers
+}
+
+/** Most names that are listed. */
+const MOST_NAMES = 50
+
+function unknownTool({ tools }: ToolServer, name: unknown): string {
+  const names = [...tools.keys()]
+  const asked = typeof name === 'string' ? name.slice(0, 100) : ''
+  const more = names.length > MOST_NAMES ? ', …' : ''
+  return `there is no tool "${asked}"${didYouMean(asked, names)}; there are: ${names.slice(0, MOST_NAMES).join(', ')}${more}`
 }
 
 /** The SDK holds calls against the revision's own schema. */

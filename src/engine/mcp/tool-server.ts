@@ -214,7 +214,8 @@ function annotationsOf(
   const reads = readOnly ?? (store === undefined && method === 'GET')
   return compact({
     title,
-    readOnlyHint: reads,
+    // A payment is an effect, too.
+    readOnlyHint: reads && operation.price === undefined,
     destructiveHint: destructive ?? (method !== 'GET' && method !== 'POST'),
     idempotentHint: idempotent ?? (reads || method === 'PUT' || method === 'DELETE'),
     openWorldHint: openWorld ?? operation.sources.length > 0,

@@ -92,7 +92,7 @@ t.test(
     const [paint, work, whoami, forget] = await listTools(tools)
     t.match(paint, {
       description: /Price: \$0\.01 per call\./,
-      annotations: { title: 'Paint', readOnlyHint: true, destructiveHint: false },
+      annotations: { title: 'Paint', readOnlyHint: false, destructiveHint: false, idempotentHint: true },
       _meta: { 'agents-x402/paymentRequired': true, 'agents-x402/priceUSD': 0.01 },
       inputSchema: {
         additionalProperties: false,
@@ -119,6 +119,14 @@ t.test(
     t.match(result, { ttlMs: 300_000, cacheScope: 'public', resultType: 'complete' })
   },
 )
+
+t.test('names the tools there are, and the one that was meant, to a call of another', async (t) => {
+  const { error } = await rpc(tools, 'tools/call', { name: 'pant', arguments: {} })
+  t.match(error, {
+    code: -32602,
+    message: 'there is no tool "pant" — did you mean "paint"?; there are: paint, ',
+  })
+})
 
 t.test('tells an unpaid call its price in every place a client may look, without running it', async (t) => {
   const before = shop.upstream.runs()
