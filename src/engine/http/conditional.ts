@@ -10,13 +10,25 @@ export function servePage(place: string, page: Page): (ctx: Context) => void {
       const detail = 'this document is announced and not written yet'
       return respond(ctx, problem('not_implemented', detail, { charged: 'no' }))
     }
-    const { type, body, etag, headers } = page.shown !== undefined && prefersPage(ctx) ? page.shown : page
+    const { shown, markdown } = page
+    const { type, body, etag, headers } =
+      shown !== undefined && prefersPage(ctx)
+        ? shown
+        : markdown !== undefined && prefersMarkdown(ctx)
+          ? markdown()
+          : page
     ctx.status = 200
     ctx.set({ 'Content-Type': type, ETag: etag, 'Cache-Control': 'public, max-age=300', ...headers })
-    if (page.shown !== undefined) ctx.vary('Accept')
+    if (shown !== undefined || markdown !== undefined) ctx.vary('Accept')
     if (matches(ctx.get('If-None-Match'), etag)) ctx.status = 304
     else ctx.body = body
   }
+}
+
+/** Language models often ask for Markdown first. */
+function prefersMarkdown(ctx: Context): boolean {
+  if (!ctx.get('Accept').includes('text/markdown')) return false
+  return ctx.accepts('text/html', 'text/markdown') === 'text/markdown'
 }
 
 /**

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Catalog } from '../catalog/catalog.ts'
 import { documents } from '../documents/all.ts'
+import { docsMarkdown } from '../documents/manual.ts'
 import { pagedRoutes, renderOperation } from '../documents/operation-page.ts'
 import { brandFiles, PAGE_HEADERS } from '../documents/page-frame.ts'
 import { DOCUMENTS, type Facts, operationPath, PAGE_TYPE, placedDocuments } from '../documents/registry.ts'
@@ -20,6 +21,8 @@ export interface Page {
   readonly headers: Readonly<Record<string, string>>
   /** The version for browsers. */
   readonly shown?: Page
+  /** The same as Markdown. */
+  readonly markdown?: () => Page
 }
 
 /** Renders documents, files and styles; a catalog entry at the same path takes precedence. */
@@ -38,6 +41,10 @@ export function renderPages(catalog: Catalog, facts: Facts): Pages {
 }
 
 function renderDocuments(catalog: Catalog, facts: Facts): [string, Page][] {
+  const manual = once(() => {
+    const { type, render } = docsMarkdown
+    return pageOf(type, render(catalog, facts), {})
+  })
   const placed = placedDocuments(catalog, facts.baseUrl).flatMap(({ name, paths }): [string, Page][] => {
     const document = documents.find((each) => each.name === name)
     if (document === undefined) return []
@@ -47,7 +54,8 @@ function renderDocuments(catalog: Catalog, facts: Facts): [string, Page][] {
       page === undefined
         ? {}
         : { shown: pageOf(PAGE_TYPE, page(catalog, facts), { ...headers, ...PAGE_HEADERS }) }
-    const served = { ...pageOf(type, render(catalog, facts), headers), ...shown }
+    const twin = name === 'docs' ? { markdown: manual } : {}
+    const served = { ...pageOf(type, render(catalog, facts), headers), ...shown, ...twin }
     return paths.map((path) => [path, served])
   })
   const announced = Object.values(catalog.documents).flatMap(({ paths, planned }) => (planned ? paths : []))
@@ -73,9 +81,10 @@ export function operationPages(catalog: Catalog, facts: Facts): (path: string) =
           if (path === undefined) return []
           const render = (form: 'page' | 'markdown'): string => renderOperation(catalog, facts, route, form)
           const { type } = DOCUMENTS['docs-md']
+          const markdown = once(() => pageOf(type, render('markdown'), {}))
           return [
-            [path, once(() => pageOf(PAGE_TYPE, render('page'), PAGE_HEADERS))],
-            [`${path}.md`, once(() => pageOf(type, render('markdown'), {}))],
+            [path, once(() => ({ ...pageOf(PAGE_TYPE, render('page'), PAGE_HEADERS), markdown }))],
+            [`${path}.md`, markdown],
           ]
         }),
       ),

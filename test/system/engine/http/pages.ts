@@ -127,6 +127,17 @@ t.test('links the other formats of a page in its head', async (t) => {
   }
 })
 
+t.test('answers a client that prefers Markdown with the Markdown of a page', async (t) => {
+  for (const path of ['/docs', '/docs/paid_ping']) {
+    const asked = await at(path, { Accept: 'text/markdown, text/html;q=0.5' })
+    t.match(asked.headers.get('content-type'), /^text\/markdown/, path)
+    t.match(asked.headers.get('vary'), /Accept(?!-)/)
+    t.equal(await asked.text(), await (await at(`${path}.md`)).text())
+    for (const accept of ['text/html', '*/*', 'text/html, text/markdown;q=0.9'])
+      t.match((await at(path, { Accept: accept })).headers.get('content-type'), /^text\/html/, accept)
+  }
+})
+
 t.test('links a 402 to the page of its route, which has the price, also in Markdown', async (t) => {
   const [home, docs] = await Promise.all(['/', '/docs'].map(async (path) => (await at(path, BROWSER)).text()))
   const manual = await (await at('/docs.md')).text()
