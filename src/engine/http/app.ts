@@ -1,3 +1,5 @@
+import { didYouMean } from '../catalog/issue.ts'
+import { addressOf } from '../documents/registry.ts'
 import { type IncomingHttpHeaders } from 'node:http'
 import type { RouterContext, RouterMiddleware } from '@koa/router'
 import Koa, { HttpError, type Context, type Middleware, type Next } from 'koa'
@@ -81,15 +83,34 @@ function problems({ report, serving }: AppSettings): Middleware {
     if (ctx.status === 404) respond(ctx, notFound(ctx, serving.now.revision))
     if (ctx.status === 405) {
       note(ctx, { place: templateOf(ctx) })
-      respond(ctx, problem('method_not_allowed', `${ctx.method} is not served here`, { charged: 'no' }))
+      const allowed: string | undefined = ctx.response.get('Allow')
+      const detail = `${ctx.method} is not served here${allowed ? `: ${allowed} ${allowed.includes(',') ? 'are' : 'is'}` : ''}`
+      respond(ctx, problem('method_not_allowed', detail, { charged: 'no' }))
     }
   }
 }
 
-function notFound(ctx: Context, { notFound: page }: Revision): Reply {
-  const reply = problem('route_not_found', 'there is nothing at this path', { charged: 'no' })
+/** Comparing a path with others takes time, and anybody can ask for it. */
+const MOST_SUGGESTIONS = 300
+const LONGEST_MISTAKE = 120
+
+/** Why nothing is here, with the path that was probably meant and the document that lists them all. */
+function nothingAt(path: string, { catalog, facts }: Revision): string {
+  const isCheap = path.length <= LONGEST_MISTAKE && catalog.routes.length <= MOST_SUGGESTIONS
+  const guess = isCheap
+    ? didYouMean(
+        path,
+        catalog.routes.map((route) => route.path),
+      )
+    : ''
+  const list = addressOf('llms', catalog, facts.baseUrl) ?? addressOf('openapi', catalog, facts.baseUrl)
+  return `there is nothing at this path${guess}${list === undefined ? '' : `; ${list} lists what there is`}`
+}
+
+function notFound(ctx: Context, revision: Revision): Reply {
+  const reply = problem('route_not_found', nothingAt(ctx.path, revision), { charged: 'no' })
   if (!prefersPage(ctx)) return { ...reply, vary: 'Accept' }
-  const { type, body, headers } = page
+  const { type, body, headers } = revision.notFound
   return {
     ...reply,
     headers: { ...reply.headers, ...headers, 'Content-Type': type },

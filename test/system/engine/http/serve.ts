@@ -624,6 +624,19 @@ t.test('serves JSON to programs, whatever else they accept', async (t) => {
   t.equal(none.headers['content-type'], 'application/problem+json')
 })
 
+t.test('names the path and the methods that were probably meant', async (t) => {
+  const missed = await ask(t, '/paid/pin')
+  t.equal(missed.status, 404)
+  t.match(missed.json, {
+    code: 'route_not_found',
+    detail: /— did you mean "\/paid\/ping"\?; http\S+\/llms\.txt lists what there is$/,
+  })
+  t.match((await ask(t, '/nothing-like-any-other-path')).json, { detail: /^there is nothing at this path; / })
+  const method = await ask(t, '/paid/ping', { method: 'DELETE' })
+  t.equal(method.status, 405)
+  t.match(method.json, { detail: 'DELETE is not served here: GET, HEAD, OPTIONS are' })
+})
+
 t.test('says that a route lacks credentials, and takes no money for it', async (t) => {
   const directory = t.testdir({
     'catalog.yaml': `catalog: 1
