@@ -1,11 +1,15 @@
 import type { Argument } from '../handler.ts'
 import { templatesOf, type Binding, type Parameter, type Scalar } from './catalog.ts'
+import { suggest } from './issue.ts'
 import { compileParameter } from './parameter.ts'
 import { toArgument } from './validator.ts'
 import type { Declared, DeclaredParameters, DeclaredRoute } from './schema.ts'
 import { handlerOf, PROXY, routesOf, type DeclaredPlace } from './check-context.ts'
 
-/** What defines a handler's arguments: the first route that uses it without fixed arguments, otherwise a tool. */
+/**
+ * The arguments of a handler: those that its routes and tools declare together. `path` declares the first ones: the first
+ * route that uses the handler without fixed arguments, otherwise a tool.
+ */
 export interface Owner {
   readonly handler: string
   readonly path: string
@@ -46,12 +50,45 @@ export function ownersOf(declared: Declared): ReadonlyMap<string, Owner> {
     if (handler === PROXY || owners.has(handler)) continue
     owners.set(handler, ownDeclaration(place))
   }
-  for (const [name, tool] of Object.entries(declared.tools ?? {})) {
-    const handler = tool.handler ?? name
-    if (!owners.has(handler))
-      owners.set(handler, { handler, path: name, parameters: compileSet('', tool.parameters) })
+  const tools = Object.entries(declared.tools ?? {}).map(([name, tool]) => ({
+    handler: tool.handler ?? name,
+    path: name,
+    parameters: compileSet('', tool.parameters),
+  }))
+  for (const tool of tools) if (!owners.has(tool.handler)) owners.set(tool.handler, tool)
+  const extend = (handler: string, own: readonly Parameter[], given: DeclaredRoute['with']): void => {
+    const owner = owners.get(handler)
+    if (owner !== undefined) owners.set(handler, withOthers(owner, own, given))
   }
+  for (const place of places) {
+    const { path, route } = place
+    extend(handlerOf(place), compileSet(path, route.parameters, route.body), route.with)
+  }
+  for (const { handler, parameters } of tools) extend(handler, parameters, undefined)
   return owners
+}
+
+/**
+ * Adds what another route or tool of the handler declares. An argument that it does not pass is optional. A name that is
+ * nearly that of an argument it does not pass is a mistake and adds none.
+ */
+function withOthers(owner: Owner, own: readonly Parameter[], given: DeclaredRoute['with'] = {}): Owner {
+  const sources = new Set(Object.values(given).map(sourceOf))
+  const passed = new Set([...own.map(({ name }) => name), ...Object.keys(given)])
+  const known = owner.parameters.map(({ name }) => name)
+  const absent = known.filter((name) => !passed.has(name))
+  const others = own.filter(
+    ({ name }) => !known.includes(name) && !sources.has(name) && !isMistake(name, absent),
+  )
+  const isOptional = ({ name, required }: Parameter): boolean => required && absent.includes(name)
+  if (others.length === 0 && !owner.parameters.some(isOptional)) return owner
+  return {
+    ...owner,
+    parameters: [
+      ...owner.parameters.map((each) => (isOptional(each) ? { ...each, required: false } : each)),
+      ...others.map((each) => ({ ...each, required: false, default: undefined })),
+    ],
+  }
 }
 
 /** Adds the fixed arguments of a handler that is only used with them. */
@@ -69,6 +106,11 @@ function withFixed(
   })
   const names = new Set(fixed.map(({ name }) => name))
   return [...own.filter(({ name }) => !names.has(name) && !mapped.has(name)), ...fixed]
+}
+
+/** Short names are near too many others. */
+function isMistake(name: string, absent: readonly string[]): boolean {
+  return name.length >= 3 && suggest(name, absent) !== undefined
 }
 
 function typeOf(value: Scalar): Parameter['type'] {

@@ -109,6 +109,8 @@ function* checkEndpoint(context: CheckContext, endpoint: Endpoint, owner: Owner)
   if (misgiven.length > 0) return yield* misgiven
   const { missing, unused } = bind(owner, parameters, given)
   const takes = owner.parameters.map(({ name }) => name).join(', ') || 'none'
+  const passed = new Set([...parameters.map(({ name }) => name), ...Object.keys(given)])
+  const absent = owner.parameters.map(({ name }) => name).filter((name) => !passed.has(name))
   const meant = new Set(unused.map((name) => suggest(name, missing)))
   for (const name of missing.filter((each) => !meant.has(each)))
     yield differ(
@@ -118,7 +120,7 @@ function* checkEndpoint(context: CheckContext, endpoint: Endpoint, owner: Owner)
   for (const name of unused)
     yield differ(
       document.atKey(placeOf(endpoint, name)),
-      `the parameter "${name}" goes nowhere: ${owner.handler} takes ${takes}${didYouMean(name, missing)}`,
+      `the parameter "${name}" goes nowhere: ${owner.handler} takes ${takes}${didYouMean(name, absent)}`,
     )
   for (const parameter of parameters) yield* checkTaken(context, endpoint, owner, parameter)
 }
