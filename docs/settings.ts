@@ -1,7 +1,7 @@
 /** Everything that is made from the table of settings, by the path of its file. */
 import { readFileSync } from 'node:fs'
 import { format, resolveConfig } from 'prettier'
-import { NETWORKS } from '../src/engine/base/networks.ts'
+import { NETWORKS, TEMPO_NETWORKS } from '../src/engine/base/networks.ts'
 import { GROUPS, SETTINGS, settingsInOrder, type Group } from '../src/settings.ts'
 
 const ROOT = new URL('../', import.meta.url)
@@ -151,8 +151,8 @@ function environment(groups: readonly Group[]): string {
 }
 
 function networkNames(): string {
-  const named = NETWORKS.map(({ chainId, title }) => `${chainId} ${title}`)
-  return `Networks: ${[...named, '4217 Tempo', '42431 Tempo Moderato'].join(', ')}.`
+  const named = [...NETWORKS, ...TEMPO_NETWORKS].map(({ chainId, title }) => `${chainId} ${title}`)
+  return `Networks: ${named.join(', ')}.`
 }
 
 const ALL_GROUPS: readonly Group[] = [

@@ -46,7 +46,7 @@ export function readEnv(variables: Variables, service: ServiceVariables = {}): E
 function readSettings(reader: Reader) {
   const { environment, catalog, host, trustProxy, drainSeconds, payTo, settlerKeys, refundKey } = SETTINGS
   const { mppRecipient, mppSecretKeys, ledger, cache, ledgerUnsafe, ledgerReplicas, mcpOrigins } = SETTINGS
-  const { metricsPort, metricsToken, noColor, forceColor } = SETTINGS
+  const { metricsPort, metricsToken, noColor, forceColor, allowTestNetworks } = SETTINGS
   return {
     ...readBuyerEnv(reader),
     production: reader.text(environment.variable) === 'production',
@@ -54,6 +54,7 @@ function readSettings(reader: Reader) {
     host: reader.text(host.variable) ?? host.default,
     trustProxy: reader.flag(trustProxy.variable),
     drainSeconds: reader.count(drainSeconds.variable) ?? drainSeconds.default,
+    allowTestNetworks: reader.flag(allowTestNetworks.variable),
     payTo: reader.address(payTo.variable),
     settlerKeys: reader.keys(settlerKeys.variable),
     refundKey: reader.keys(refundKey.variable)[0],

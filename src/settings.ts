@@ -89,6 +89,14 @@ export const SETTINGS = {
     otherwise: 'none',
     text: 'JSON-RPC endpoint of each network of the catalog: `{ base: … }`, or a variable of each by its chain id.',
   },
+  allowTestNetworks: {
+    group: 'process',
+    option: 'payments.allowTestNetworks',
+    variable: 'ALLOW_TEST_NETWORKS',
+    type: 'boolean',
+    default: '0',
+    text: 'Whether to sell for the worthless money of test networks. Logs, pages and 402 responses say so; a sandbox needs no permission.',
+  },
   facilitators: {
     group: 'facilitators',
     option: 'payments.x402.facilitators',

@@ -1,6 +1,6 @@
 import { isAddress } from '../base/address.ts'
 import { didYouMean } from '../catalog/issue.ts'
-import { findNetwork, NETWORKS } from '../base/networks.ts'
+import { findNetwork, NETWORKS, TEMPO_NETWORKS } from '../base/networks.ts'
 import type { PaymentConfig } from './compose.ts'
 import { OPTION_NAMES, type RatecardOptions } from './ratecard-options.ts'
 import { OPTIONS, type OptionNames } from './setting-names.ts'
@@ -25,11 +25,10 @@ export class OptionError extends TypeError {
   }
 }
 
-const TEMPO: Readonly<Record<string, number>> = { tempo: 4217, 'tempo-moderato': 42431 }
-
 function chainIdOf(name: string): number | undefined {
+  const tempo = TEMPO_NETWORKS.find(({ nickname }) => nickname === name)
   const caip2 = /^eip155:(\d{1,15})$/.exec(name)?.[1]
-  return findNetwork(name)?.chainId ?? TEMPO[name] ?? (caip2 === undefined ? undefined : Number(caip2))
+  return findNetwork(name)?.chainId ?? tempo?.chainId ?? (caip2 === undefined ? undefined : Number(caip2))
 }
 
 /** The names of the parts of `runtime`, which is for tests. */
@@ -95,7 +94,7 @@ export function readPayments(options: RatecardOptions, names: OptionNames = OPTI
     Object.fromEntries(
       Object.entries(urls).flatMap(([name, url]): [number, string][] => {
         const chainId = chainIdOf(name)
-        const names = [...NETWORKS.map(({ nickname }) => nickname), ...Object.keys(TEMPO)]
+        const names = [...NETWORKS, ...TEMPO_NETWORKS].map(({ nickname }) => nickname)
         check(chainId !== undefined, `${at}.${name}`, `is not a network${didYouMean(name, names)}`)
         check(isUrl(url, /^https?:$/), `${at}.${name}`, 'must be a URL: https://…')
         return chainId === undefined ? [] : [[chainId, url]]

@@ -67,6 +67,11 @@ export interface RatecardOptions {
 
 /** The protocols that buyers pay with, as far as the catalog offers them. */
 export interface PaymentOptions {
+  /**
+   * Whether to sell for the worthless money of test networks. Logs, pages and 402 responses say so; a
+   * sandbox needs no permission. Default: `false`.
+   */
+  readonly allowTestNetworks?: boolean | undefined
   /** Payments with x402. */
   readonly x402?: X402Options | undefined
   /** Payments with MPP. */
@@ -137,7 +142,7 @@ export const OPTION_NAMES: Readonly<Record<string, readonly string[]>> = {
     'runtime',
     'payments',
   ],
-  payments: ['x402', 'mpp'],
+  payments: ['allowTestNetworks', 'x402', 'mpp'],
   'payments.x402': ['payTo', 'signerKeys', 'rpcUrls', 'facilitators', 'schemes'],
   'payments.mpp': ['recipient', 'secretKeys', 'rpcUrls'],
 }

@@ -22,7 +22,7 @@ import { OPTIONS, type OptionNames } from './setting-names.ts'
 import { SETTINGS } from '../../settings.ts'
 import { ResourceStack } from '../base/resource-stack.ts'
 import type { Mark } from '../catalog/load.ts'
-import { invalidConfig, missingConfig, movedPayee } from './config-problems.ts'
+import { forbiddenNetworks, invalidConfig, missingConfig, movedPayee } from './config-problems.ts'
 import { CatalogReload, errorsOf, type Reload } from './catalog-reload.ts'
 import { CatalogSource } from './catalog-source.ts'
 import type { KeptRevisions } from './kept-revisions.ts'
@@ -267,7 +267,11 @@ async function compose(
   }
   const owner = `${process.pid}-${Buffer.from(runtime.random(9)).toString('base64url')}`
   const networks = openNetworks({ config, names, baseUrl, ledger, owner, runtime, log, report })
-  const problems = [...missingConfig(catalog, config, networks, names), ...invalidConfig(config, names)]
+  const problemsOf = (revised: Catalog): string[] => [
+    ...forbiddenNetworks(revised, options.payments ?? {}, names),
+    ...missingConfig(revised, config, networks, names),
+  ]
+  const problems = [...problemsOf(catalog), ...invalidConfig(config, names)]
   if (problems.length > 0) throw new OptionError(problems)
   const render: Renderer = ({ catalog: revised, facts }) => {
     const { baseUrl, sandbox, protocols, mcpServers } = facts
@@ -311,10 +315,7 @@ async function compose(
     handlers,
     read: parts.read,
     render,
-    inspectSettings: (revised) => [
-      ...missingConfig(revised, config, networks, names),
-      ...movedPayee(config.payTo, payeeIn(revised)),
-    ],
+    inspectSettings: (revised) => [...problemsOf(revised), ...movedPayee(config.payTo, payeeIn(revised))],
   })
   /** Networks that cannot be settled on are not offered, until they can. */
   const inspect = (): void => {
