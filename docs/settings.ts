@@ -78,6 +78,7 @@ function interfaceOf([path, [name, text]]: [string, readonly [string, string]]):
 const MODULE = `// Generated from src/settings.ts by \`npm run generate\`. Do not edit.
 import type { Observe } from '../base/access-record.ts'
 import type { HandlerMap } from '../handler.ts'
+import type { ServiceDefinition } from '../service-definition.ts'
 import type { OpenScheme } from '../x402/scheme.ts'
 import type { CatalogPlace } from './catalog-thread.ts'
 import type { FacilitatorOptions, Logger, RuntimeOptions, Secrets } from './option-values.ts'

@@ -23,14 +23,14 @@ function isWeb(value: string): boolean {
 export class Reader {
   readonly problems: string[] = []
   readonly concealed = new Set<string>()
-  readonly #variables: Variables
+  readonly #lookUp: (name: string) => string | undefined
 
-  constructor(variables: Variables) {
-    this.#variables = variables
+  constructor(lookUp: (name: string) => string | undefined) {
+    this.#lookUp = lookUp
   }
 
   text(name: string): string | undefined {
-    const value = this.#variables[name]?.trim()
+    const value = this.#lookUp(name)?.trim()
     return value === '' ? undefined : value
   }
 

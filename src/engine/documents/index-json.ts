@@ -13,7 +13,7 @@ import { linkHeader } from './well-known.ts'
 export const index = defineDocument(
   'index',
   (catalog, facts) => printJson(contents(catalog, facts)),
-  (catalog) => ({ Link: linkHeader(catalog) }),
+  (catalog, { baseUrl }) => ({ Link: linkHeader(catalog, baseUrl) }),
 )
 
 function contents(catalog: Catalog, facts: Facts): JsonObject {

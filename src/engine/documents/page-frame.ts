@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import Handlebars from 'handlebars'
 import { iconUrl, type Catalog } from '../catalog/catalog.ts'
+import { basePathOf } from '../base/base-path.ts'
 import { moneyNotice, nameMark } from './payment-guide.ts'
 import {
   defineDocument,
@@ -120,6 +121,7 @@ export function frame(catalog: Catalog, facts: Facts, head: Head): TemplateConte
   return {
     ...head,
     service: service.name,
+    base: basePathOf(facts.baseUrl),
     home: pathOf(placed, 'index') ?? '/',
     ...previewPicture(catalog, facts.baseUrl),
     links: RELATIONS.flatMap(([document, rel]) => {

@@ -30,7 +30,7 @@ export const x402Manifest = defineDocument('x402', (catalog, facts) => {
       x402Version: 2,
       name,
       description: joinSentences(notice, sentence(description)),
-      origin: baseUrl,
+      origin: new URL(baseUrl).origin,
       resources: [...new Set(sold.map((route) => baseUrl + examplePath(route)))],
       instructions: howToPay(catalog, facts).join(' '),
       // An empty list reads as a failed claim.
