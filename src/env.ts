@@ -25,7 +25,7 @@ export interface ServiceVariables {
 
 /** Reads the environment; an empty value counts as unset. Throws `EnvError` naming every variable that is wrong. */
 export function readEnv(variables: Variables, service: ServiceVariables = {}): Env {
-  const reader = new Reader((name) => variables[name])
+  const reader = new Reader((name) => variables[name], Object.keys(variables))
   const secrets = new Map(Object.entries(variables).filter(([name]) => SECRET_NAME.test(name)))
   const env: Env = {
     ...readSettings(reader),

@@ -290,7 +290,7 @@ export const SETTINGS = {
     group: 'observation',
     variable: 'LOG_LEVEL',
     default: 'info',
-    text: '`debug`, `info`, `warn`, `error` or `silent`.',
+    text: '`debug`, `info`, `warn`, `error` or `silent`. Why a server refuses to start is said at each level.',
   },
   metricsPort: {
     group: 'observation',
