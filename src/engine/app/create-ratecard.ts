@@ -1,4 +1,4 @@
-import { embedService } from './embedded-service.ts'
+import { openService } from './embedded-service.ts'
 import { readPayments } from './options.ts'
 import { openRatecard, type Ratecard } from './ratecard.ts'
 import type { RatecardOptions } from './ratecard-options.ts'
@@ -33,6 +33,19 @@ import { OPTIONS } from './setting-names.ts'
  */
 export async function createRatecard(options: RatecardOptions): Promise<Ratecard> {
   readPayments(options)
-  const { service } = options
-  return service === undefined ? openRatecard(options, { names: OPTIONS }) : embedService(options, service)
+  const service = await openService(options, 'real')
+  try {
+    const given = { ...options, ...service.options }
+    const app = await openRatecard(given, { names: OPTIONS, prepare: service.prepare })
+    return {
+      ...app,
+      close: async () => {
+        await app.close()
+        await service.close()
+      },
+    }
+  } catch (fault) {
+    await service.close()
+    throw fault
+  }
 }

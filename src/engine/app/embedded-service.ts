@@ -1,55 +1,42 @@
 import { readFileSync } from 'node:fs'
 import { Reader } from '../../env/reader.ts'
 import { SETTINGS } from '../../settings.ts'
-import type { ServiceDefinition } from '../service-definition.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import type { Serving } from '../service-definition.ts'
 import { OptionError, publicAddress } from './options.ts'
-import { openRatecard, type Ratecard } from './ratecard.ts'
+import type { Prepared } from './ratecard.ts'
 import type { RatecardOptions } from './ratecard-options.ts'
 import { StoresOfService } from './service-stores.ts'
-import { OPTIONS } from './setting-names.ts'
 
-/** Serves a catalog with the handlers and stores of a service, as `ratecard serve` does. */
-export async function embedService(
+/** What the option `service` adds to the other options. */
+export interface EmbeddedService {
+  readonly options: Partial<RatecardOptions>
+  /** Opens its stores. */
+  readonly prepare: (catalog: Catalog) => Promise<Prepared>
+  readonly close: () => Promise<void>
+}
+
+/** Opens the service of these options as `ratecard serve` does. Rejects with `OptionError`. */
+export async function openService(
   options: RatecardOptions,
-  service: ServiceDefinition<unknown>,
-): Promise<Ratecard> {
-  const { secrets = {}, dataDir = SETTINGS.dataDir.default } = options
+  payments: Serving['payments'],
+): Promise<EmbeddedService> {
+  const { service, secrets = {}, dataDir = SETTINGS.dataDir.default } = options
+  if (service === undefined) return { options: {}, prepare: async () => ({}), close: async () => undefined }
   const reader = new Reader(typeof secrets === 'function' ? secrets : (name) => secrets[name])
   const mcpUrls = { ...reader.mcpUrls(service.mcpUrls ?? {}), ...options.mcpUrls }
-  const context = {
-    settings: service.env?.(reader),
-    baseUrl: publicAddress(options),
-    dataDir,
-    version: ownVersion(),
-  }
+  const settings = service.env?.(reader)
   if (reader.problems.length > 0) throw new OptionError(reader.problems)
+  const context = { settings, baseUrl: publicAddress(options), dataDir, version: ownVersion() }
   const stores = new StoresOfService()
-  const handlers = {
-    ...(await service.handlers({ ...context, stores: stores.get })),
-    ...options.handlers,
-  }
-  try {
-    const app = await openRatecard(
-      { ...options, mcpUrls, handlers },
-      {
-        names: OPTIONS,
-        prepare: async (catalog) => {
-          const serving = { dataDir, payments: 'real', sources: 'live', replaces: false } as const
-          await stores.open(service, context, catalog, serving)
-          return { options: { handlers: stores.serve(handlers) } }
-        },
-      },
-    )
-    return {
-      ...app,
-      close: async () => {
-        await app.close()
-        await stores.close()
-      },
-    }
-  } catch (fault) {
-    await stores.close()
-    throw fault
+  const handlers = { ...(await service.handlers({ ...context, stores: stores.get })), ...options.handlers }
+  return {
+    options: { mcpUrls, handlers },
+    prepare: async (catalog) => {
+      await stores.open(service, context, catalog, { dataDir, payments, sources: 'live', replaces: false })
+      return { options: { handlers: stores.serve(handlers) } }
+    },
+    close: () => stores.close(),
   }
 }
 

@@ -40,6 +40,8 @@ export class StoresOfService {
   }
 
   async close(): Promise<void> {
-    await this.#opened?.close()
+    const opened = this.#opened
+    this.#opened = undefined
+    await opened?.close()
   }
 }
