@@ -15,7 +15,7 @@ const TEMPO_MODERATO = 42431
 const head = (payments: string): string => `catalog: 1
 service: { name: Small shop, version: '1.0.0', description: Sells things }
 payments: ${payments}
-documents: { index: /, openapi: /openapi.json, llms: /llms.txt, x402: /x402.json, agent-card: /card.json }
+documents: { index: /, status-json: /status.json, openapi: /openapi.json, llms: /llms.txt, x402: /x402.json, agent-card: /card.json }
 `
 const TEST = `{ currency: USD, x402: { networks: [base-sepolia] }, mpp: { method: tempo, intent: charge, chain: ${TEMPO_MODERATO}, currency: '${PATH_USD}' } }`
 const ROUTES = '  /paid/greet: { price: 0.005, summary: Greets, timeout: 10s }\n'
@@ -103,6 +103,7 @@ t.test('with permission', async (t) => {
     const read = async (path: string, accept = '*/*'): Promise<string> =>
       (await fetch(server.url + path, { headers: { accept } })).text()
     t.match(JSON.parse(await read('/')), { testnet: true, notice: /worthless test money/ })
+    t.match(JSON.parse(await read('/status.json')), { testnet: true })
     t.match(JSON.parse(await read('/x402.json')), {
       description: /worthless test money/,
       payment: { testnet: true },
