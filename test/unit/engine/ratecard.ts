@@ -209,7 +209,7 @@ const FREE = CATALOG.replace(
   '    sample: true\n',
   `    sample: true
   /count/{name}: { price: free, handler: hello, summary: Counts, parameters: { name: { type: string, example: Ada } }, example: { text: Hi, count: 1 } }
-  /other: { price: free, summary: Another }
+  /other: { price: free, handler: other, summary: Another }
 `,
 )
 
