@@ -111,8 +111,8 @@ async function start(process: ServerProcess): Promise<Started> {
   const { call, plan, log, server, host, watch, supervisor, opened } = process
   const { env, service: definition, context } = call
   const before = supervisor?.before
-  const stores = new StoresOfService()
-  const making = { ...context, stores: stores.get }
+  const serviceStores = new StoresOfService()
+  const making = { ...context, stores: serviceStores.get }
   const standIns = plan.offline ? await definition.standIns?.(making) : undefined
   if (standIns !== undefined) opened.defer(() => standIns.stop())
   const shipped = standIns?.handlers ?? (await definition.handlers(making))
@@ -133,19 +133,19 @@ async function start(process: ServerProcess): Promise<Started> {
     served: before?.names,
     kept: plan.sandbox ? undefined : keptRevisions(plan.dataDir),
     prepare: async (catalog) =>
-      (place = await prepare(process, catalog, handlers, stores, standIns)).prepared,
+      (place = await prepare(process, catalog, handlers, serviceStores, standIns)).prepared,
     read: (files) => {
       watch.note(files)
       supervisor?.report({ kind: 'read', files: Array.from(files) })
     },
-    instrument: async (opened) => {
+    instrument: async (stores) => {
       metrics =
         env.metricsPort === undefined && env.metricsToken === undefined
           ? undefined
           : await openMetrics({
-              ledger: opened.ledger,
-              ledgerFile: opened.ledgerFile,
-              rpcUrls: opened.payments.rpcUrls,
+              ledger: stores.ledger,
+              ledgerFile: stores.ledgerFile,
+              rpcUrls: stores.payments.rpcUrls,
               now: systemRuntime.now,
               figures,
               health: () => app.networks.x402.health(),
@@ -174,7 +174,7 @@ async function start(process: ServerProcess): Promise<Started> {
   else
     printBanner(call, app, log, {
       cache: cacheTitle(app, call, plan),
-      stores: stores.lines,
+      stores: serviceStores.lines,
       baseUrl: baseUrlOf({ ...env, port }),
       dataDir: plan.dataDir,
       sandbox: plan.sandbox,
