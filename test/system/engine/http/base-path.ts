@@ -177,6 +177,7 @@ t.test('has its base path in every address of its pages and documents, all of wh
       for (const [link] of body.matchAll(new RegExp(`${origin}[^\\s"'<>\\\\)\`,;{}&]*`, 'g')))
         if (link !== origin) visit(link.replace(/[.:]+$/, ''), page)
     }
+  t.match(await (await fetch(`${origin}/shop/robots.txt`)).text(), 'Disallow: /shop/paid/')
   for (const path of [
     '/docs',
     '/openapi.json',
