@@ -1,7 +1,7 @@
 /** Everything that is made from the table of settings, by the path of its file. */
 import { readFileSync } from 'node:fs'
 import { format, resolveConfig } from 'prettier'
-import { NETWORKS } from '../src/engine/base/networks.ts'
+import { NETWORKS, TEMPO_NETWORKS } from '../src/engine/base/networks.ts'
 import { GROUPS, SETTINGS, settingsInOrder, type Group } from '../src/settings.ts'
 
 const ROOT = new URL('../', import.meta.url)
@@ -78,6 +78,7 @@ function interfaceOf([path, [name, text]]: [string, readonly [string, string]]):
 const MODULE = `// Generated from src/settings.ts by \`npm run generate\`. Do not edit.
 import type { Observe } from '../base/access-record.ts'
 import type { HandlerMap } from '../handler.ts'
+import type { ServiceDefinition } from '../service-definition.ts'
 import type { OpenScheme } from '../x402/scheme.ts'
 import type { CatalogPlace } from './catalog-thread.ts'
 import type { FacilitatorOptions, Logger, RuntimeOptions, Secrets } from './option-values.ts'
@@ -151,8 +152,8 @@ function environment(groups: readonly Group[]): string {
 }
 
 function networkNames(): string {
-  const named = NETWORKS.map(({ chainId, title }) => `${chainId} ${title}`)
-  return `Networks: ${[...named, '4217 Tempo', '42431 Tempo Moderato'].join(', ')}.`
+  const named = [...NETWORKS, ...TEMPO_NETWORKS].map(({ chainId, title }) => `${chainId} ${title}`)
+  return `Networks: ${named.join(', ')}.`
 }
 
 const ALL_GROUPS: readonly Group[] = [

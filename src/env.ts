@@ -25,7 +25,7 @@ export interface ServiceVariables {
 
 /** Reads the environment; an empty value counts as unset. Throws `EnvError` naming every variable that is wrong. */
 export function readEnv(variables: Variables, service: ServiceVariables = {}): Env {
-  const reader = new Reader(variables)
+  const reader = new Reader((name) => variables[name], Object.keys(variables))
   const secrets = new Map(Object.entries(variables).filter(([name]) => SECRET_NAME.test(name)))
   const env: Env = {
     ...readSettings(reader),
@@ -46,7 +46,7 @@ export function readEnv(variables: Variables, service: ServiceVariables = {}): E
 function readSettings(reader: Reader) {
   const { environment, catalog, host, trustProxy, drainSeconds, payTo, settlerKeys, refundKey } = SETTINGS
   const { mppRecipient, mppSecretKeys, ledger, cache, ledgerUnsafe, ledgerReplicas, mcpOrigins } = SETTINGS
-  const { metricsPort, metricsToken, noColor, forceColor } = SETTINGS
+  const { metricsPort, metricsToken, noColor, forceColor, allowTestNetworks } = SETTINGS
   return {
     ...readBuyerEnv(reader),
     production: reader.text(environment.variable) === 'production',
@@ -54,6 +54,7 @@ function readSettings(reader: Reader) {
     host: reader.text(host.variable) ?? host.default,
     trustProxy: reader.flag(trustProxy.variable),
     drainSeconds: reader.count(drainSeconds.variable) ?? drainSeconds.default,
+    allowTestNetworks: reader.flag(allowTestNetworks.variable),
     payTo: reader.address(payTo.variable),
     settlerKeys: reader.keys(settlerKeys.variable),
     refundKey: reader.keys(refundKey.variable)[0],

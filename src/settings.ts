@@ -58,12 +58,27 @@ export const SETTINGS = {
     example: 'https://api.example.com',
     text: 'Public origin of the service, without a path. All absolute addresses start with it.',
   },
+  basePath: {
+    group: 'program',
+    option: 'basePath',
+    type: 'string',
+    otherwise: 'none: the root of its host',
+    example: '/shop',
+    text: 'Path below which an application mounts the service, such as `/shop`: all its addresses have it after the origin.',
+  },
   handlers: {
     group: 'program',
     option: 'handlers',
     type: 'HandlerMap',
     otherwise: 'none',
     text: 'Handlers by the name they have in the catalog. Routes with `upstream` need none.',
+  },
+  service: {
+    group: 'program',
+    option: 'service',
+    type: 'ServiceDefinition<unknown>',
+    otherwise: 'none',
+    text: 'What `defineService` returns: its handlers, to which those of `handlers` are added, and its stores. It reads its variables from `secrets`.',
   },
   payTo: {
     group: 'first',
@@ -88,6 +103,14 @@ export const SETTINGS = {
     type: 'Readonly<Record<string, string>>',
     otherwise: 'none',
     text: 'JSON-RPC endpoint of each network of the catalog: `{ base: … }`, or a variable of each by its chain id.',
+  },
+  allowTestNetworks: {
+    group: 'process',
+    option: 'payments.allowTestNetworks',
+    variable: 'ALLOW_TEST_NETWORKS',
+    type: 'boolean',
+    default: '0',
+    text: 'Whether to sell for the worthless money of test networks. Logs, pages and 402 responses say so; a sandbox needs no permission.',
   },
   facilitators: {
     group: 'facilitators',
@@ -231,7 +254,7 @@ export const SETTINGS = {
     option: 'secrets',
     type: 'Secrets',
     otherwise: 'none; for the command: the environment',
-    text: 'Credentials that the catalog refers to by name: a map such as `process.env`, or a function.',
+    text: 'Credentials that the catalog refers to by name, and the variables of `service`: a map such as `process.env`, or a function.',
   },
   logger: {
     group: 'program',
@@ -267,7 +290,7 @@ export const SETTINGS = {
     group: 'observation',
     variable: 'LOG_LEVEL',
     default: 'info',
-    text: '`debug`, `info`, `warn`, `error` or `silent`.',
+    text: '`debug`, `info`, `warn`, `error` or `silent`. Why a server refuses to start is said at each level.',
   },
   metricsPort: {
     group: 'observation',

@@ -155,7 +155,7 @@ async function openPayment(form, place) {
   if (payment.querySelector('[aria-busy="true"]') !== null) return
   const request = requestOf(form)
   const { url, options } = request
-  const [{ openWallet }] = await Promise.all([import('/pay.js'), showPrice(form, place)])
+  const [{ openWallet }] = await Promise.all([import('./pay.js'), showPrice(form, place)])
   const answer = await fetch(url, { ...options, headers: { ...options.headers, Accept: 'text/html' } })
   const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
   const wallet = page.getElementById('wallet')

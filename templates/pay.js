@@ -1,7 +1,7 @@
 // Pays for a request: asks for the offer, has a wallet sign it (EIP-1193, EIP-712), and sends the signed payment (x402 v2)
 // until the answer is there. A payment is kept in the tab until then, so that none is signed twice.
 
-import { element, present, reasonsOf } from '/page.js'
+import { element, present, reasonsOf } from './page.js'
 
 const ATTEMPTS = 5
 

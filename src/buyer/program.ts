@@ -33,7 +33,7 @@ export async function runBuyer({ argv, variables, terminal, version }: Invocatio
     argv,
     terminal,
     work: async (command, { positionals, flags }) => {
-      const reader = new Reader(variables)
+      const reader = new Reader((name) => variables[name], Object.keys(variables))
       const env = readBuyerEnv(reader)
       if (reader.problems.length > 0) throw new EnvError(reader.problems)
       return command.run({ positionals, flags, env, terminal, version })

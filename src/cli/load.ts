@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { StoresOfService } from '../engine/app/service-stores.ts'
 import type { HandlerMap } from '../engine/handler.ts'
 import type { Call } from './command.ts'
 
@@ -19,7 +20,7 @@ export async function handlersFor(
   const beside = join(dirname(catalog), 'handlers')
   const found = existsSync(join(beside, 'index.js')) ? beside : undefined
   const directory = flags.text('handlers') ?? found
-  const known = shipped ?? (await service.handlers(context))
+  const known = shipped ?? (await service.handlers({ ...context, stores: new StoresOfService().get }))
   if (directory === undefined && Object.keys(known).length === 0 && existsSync(join(beside, 'index.ts')))
     throw new Error(`${join(beside, 'index.ts')} is not compiled: run "npm run build"`)
   return { ...known, ...(directory === undefined ? {} : await importHandlers(directory)) }

@@ -63,7 +63,7 @@ export async function openLog({ logLevel, color, hide, terminal, now }: LogSetti
     ? linesForPeople(terminal, isWanted, hide, color ?? true)
     : await linesForPrograms(isWanted, hide, terminal.err)
   const write = (event: LogEvent): void => {
-    if (isWanted(event.level)) line(event)
+    if (isWanted(event.level) || isRefusal(event)) line(event)
   }
   return {
     observe,
@@ -72,6 +72,11 @@ export async function openLog({ logLevel, color, hide, terminal, now }: LogSetti
     error: createErrorReporter(write, now, hide),
     close,
   }
+}
+
+/** Why a server does not start: without it, an operator who wants no log would see nothing but an exit code. */
+function isRefusal({ level, event }: LogEvent): boolean {
+  return level === 'error' && event === 'start'
 }
 
 interface Lines extends Pick<Log, 'observe' | 'close'> {

@@ -34,6 +34,7 @@ export function optionsOf(env: Env): Omit<RatecardOptions, 'catalog' | 'handlers
 function paymentOptions(env: Env): PaymentOptions {
   const rpcUrls = byNetwork(env.rpcUrls)
   return {
+    allowTestNetworks: env.allowTestNetworks,
     x402: { payTo: env.payTo, signerKeys: env.settlerKeys, facilitators: env.facilitators, rpcUrls },
     mpp: { recipient: env.mppRecipient, secretKeys: env.mppSecretKeys, rpcUrls },
   }
@@ -71,8 +72,15 @@ export function inSandbox(catalog: Catalog, { evm, tempo }: Sandbox): Catalog {
     timeout: catalog.payments.x402?.timeout ?? 60_000,
     networks: [`eip155:${evm.chainId}`],
     limits: {},
+    testnet: false,
   }
-  const mpp = { method: 'tempo', intent: 'charge', chain: tempo.chainId, currency: tempo.currency }
+  const mpp = {
+    method: 'tempo',
+    intent: 'charge',
+    chain: tempo.chainId,
+    currency: tempo.currency,
+    testnet: false,
+  }
   return { ...catalog, payments: { ...catalog.payments, payTo: evm.payTo, x402, mpp } }
 }
 

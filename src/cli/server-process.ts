@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { namesOf } from '../engine/app/catalog-reload.ts'
 import { OptionError } from '../engine/app/options.ts'
 import { openRatecard, type OpenRatecard, type Prepared } from '../engine/app/ratecard.ts'
+import { StoresOfService } from '../engine/app/service-stores.ts'
 import { VARIABLES } from '../engine/app/setting-names.ts'
-import { Failure } from '../engine/base/errors.ts'
 import { ResourceStack } from '../engine/base/resource-stack.ts'
 import { systemRuntime } from '../engine/base/runtime.ts'
 import type { Catalog } from '../engine/catalog/catalog.ts'
@@ -111,9 +111,11 @@ async function start(process: ServerProcess): Promise<Started> {
   const { call, plan, log, server, host, watch, supervisor, opened } = process
   const { env, service: definition, context } = call
   const before = supervisor?.before
-  const standIns = plan.offline ? await definition.standIns?.(context) : undefined
+  const serviceStores = new StoresOfService()
+  const making = { ...context, stores: serviceStores.get }
+  const standIns = plan.offline ? await definition.standIns?.(making) : undefined
   if (standIns !== undefined) opened.defer(() => standIns.stop())
-  const shipped = standIns?.handlers ?? (await definition.handlers(context))
+  const shipped = standIns?.handlers ?? (await definition.handlers(making))
   const handlers = await handlersFor(call, plan.file, shipped)
   const figures = definition.sources ?? (() => new Map())
   let metrics: Metrics | undefined
@@ -130,7 +132,8 @@ async function start(process: ServerProcess): Promise<Started> {
     names: VARIABLES,
     served: before?.names,
     kept: plan.sandbox ? undefined : keptRevisions(plan.dataDir),
-    prepare: async (catalog) => (place = await prepare(process, catalog, handlers, standIns)).prepared,
+    prepare: async (catalog) =>
+      (place = await prepare(process, catalog, handlers, serviceStores, standIns)).prepared,
     read: (files) => {
       watch.note(files)
       supervisor?.report({ kind: 'read', files: Array.from(files) })
@@ -162,7 +165,7 @@ async function start(process: ServerProcess): Promise<Started> {
   })
   opened.defer(() => app.close())
   if (place === undefined) throw new Error('the catalog was not prepared')
-  const { port, sandbox, stores } = place
+  const { port, sandbox } = place
   if (sandbox !== undefined) app.koa.use(sandbox.wallet)
   attach(server, app.koa)
   if (metrics !== undefined && env.metricsPort !== undefined)
@@ -171,7 +174,7 @@ async function start(process: ServerProcess): Promise<Started> {
   else
     printBanner(call, app, log, {
       cache: cacheTitle(app, call, plan),
-      stores,
+      stores: serviceStores.lines,
       baseUrl: baseUrlOf({ ...env, port }),
       dataDir: plan.dataDir,
       sandbox: plan.sandbox,
@@ -181,12 +184,10 @@ async function start(process: ServerProcess): Promise<Started> {
   return { app, port }
 }
 
-/** Where a catalog is served, and what its handlers store. */
+/** Where a catalog is served. */
 interface Place {
   readonly port: number
   readonly sandbox: Sandbox | undefined
-  /** What the service says about its stores. */
-  readonly stores: readonly string[]
   readonly prepared: Prepared
 }
 
@@ -195,6 +196,7 @@ async function prepare(
   { call, plan, log, server, host, supervisor, opened }: ServerProcess,
   catalog: Catalog,
   handlers: HandlerMap,
+  stores: StoresOfService,
   standIns: StandIns | undefined,
 ): Promise<Place> {
   const { env, service: definition, context } = call
@@ -216,21 +218,19 @@ async function prepare(
     const problems = playMoneyProblems(paymentConfig(env, catalog), readTestAddresses(plan.dataDir))
     if (problems.length > 0) throw new OptionError(problems)
   }
-  const stores = await definition.stores?.(context, {
-    handlers: catalog.operations.filter(({ planned }) => !planned).map(({ handler }) => handler),
+  await stores.open(definition, context, catalog, {
     dataDir: plan.dataDir,
     payments: plan.sandbox ? 'sandbox' : 'real',
     sources: plan.offline ? 'stand-ins' : 'live',
     replaces: before !== undefined,
   })
-  if (stores !== undefined) opened.defer(() => stores.close())
-  const served = { ...handlers, ...unavailableHandlers(stores?.unavailable ?? {}) }
+  opened.defer(() => stores.close())
+  const served = stores.serve(handlers)
   const inPlace = (revised: Catalog): Catalog =>
     standIns === undefined ? revised : withStandIns(revised, standIns)
   return {
     port,
     sandbox,
-    stores: stores?.lines ?? [],
     prepared:
       sandbox === undefined
         ? { options: { baseUrl, handlers: served }, adapt: inPlace }
@@ -244,16 +244,6 @@ async function prepare(
 
 /** Play money and what stand-ins say stay on this machine: they are not for those who pay. */
 const IN_MEMORY = { ledger: undefined, cache: undefined } as const
-
-/** Handlers whose store another process holds answer 503 `not_configured`. */
-function unavailableHandlers(reasons: Readonly<Record<string, string>>): HandlerMap {
-  return Object.fromEntries(
-    Object.entries(reasons).map(([name, reason]) => [
-      name,
-      { run: () => Promise.reject(new Failure('not_configured', reason)), configured: false },
-    ]),
-  )
-}
 
 /** Starts the chains of the sandbox in this process; resolves to what ends them. */
 export async function startChains({ sandbox, dataDir }: Plan, log: Log): Promise<() => Promise<void>> {

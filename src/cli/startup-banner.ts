@@ -1,4 +1,4 @@
-import { fillPath, variablesOf, type Route } from '../engine/catalog/catalog.ts'
+import { fillPath, usesTestNetworks, variablesOf, type Route } from '../engine/catalog/catalog.ts'
 import type { OpenRatecard } from '../engine/app/ratecard.ts'
 import type { Call } from './command.ts'
 import type { Log } from './log.ts'
@@ -29,6 +29,7 @@ export function printBanner({ terminal, env }: Call, app: OpenRatecard, log: Log
   say(
     `catalog: ${routes.length} routes, ${sold.length} of ${paid.length} paid ones served, revision ${catalog.revision}`,
   )
+  if (usesTestNetworks(payments)) warn('selling for the worthless money of test networks')
   const { x402, mpp } = payments
   if (x402 !== undefined) {
     for (const { network, payTo } of networks.x402.of(x402)) {

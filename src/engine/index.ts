@@ -12,12 +12,14 @@ export { LedgerError } from './base/errors.ts'
 export { OptionError } from './app/options.ts'
 export type { FacilitatorOptions, Logger, RuntimeOptions, Secrets } from './app/option-values.ts'
 export type { MppOptions, PaymentOptions, RatecardOptions, X402Options } from './app/ratecard-options.ts'
-export { createRatecard, type Ratecard } from './app/ratecard.ts'
+export { createRatecard } from './app/create-ratecard.ts'
+export type { Ratecard } from './app/ratecard.ts'
 export {
   defineService,
   type CommandLine,
   type CommandOption,
   type Flags,
+  type HandlerContext,
   type ServiceCall,
   type ServiceCommand,
   type ServiceContext,

@@ -7,9 +7,11 @@ import type { JsonObject } from './base/json.ts'
  * A folder exports it as `service` from its `index.js`. `ratecard.service` in package.json or `--service DIR` names the
  * folder. Only `handlers` is required. Load what is heavy inside the functions: every command imports the definition.
  */
-export interface ServiceDefinition<Settings> {
+export interface ServiceDefinition<Settings, Stores extends ServiceStores = ServiceStores> {
+  /** Opens the stores of the handlers, before the first request. */
+  stores?(context: ServiceContext<Settings>, serving: Serving): Promise<Stores>
   /** The handlers by name, over the real sources. */
-  handlers(context: ServiceContext<Settings>): HandlerMap | Promise<HandlerMap>
+  handlers(context: HandlerContext<Settings, Stores>): HandlerMap | Promise<HandlerMap>
   /** Reads the service's own environment variables, once. Errors go to `variables.problem`. */
   env?(variables: Variables): Settings
   /** Environment variables that hold the public base address of an MCP server, by the name of the server. */
@@ -17,7 +19,7 @@ export interface ServiceDefinition<Settings> {
   /** Commands that are added to those of `ratecard`. */
   readonly commands?: readonly ServiceCommand<Settings>[]
   /** Starts local replacements for the outside sources, for `serve --offline`. */
-  standIns?(context: ServiceContext<Settings>): Promise<StandIns>
+  standIns?(context: HandlerContext<Settings, Stores>): Promise<StandIns>
   /** What became of the requests to each source in this process, by its key in the catalog. */
   readonly sources?: () => ReadonlyMap<string, SourceFigures>
   /**
@@ -25,8 +27,6 @@ export interface ServiceDefinition<Settings> {
    * parameters are given.
    */
   readonly probes?: Probes
-  /** Opens the stores of the handlers, before the first request. */
-  stores?(context: ServiceContext<Settings>, serving: Serving): Promise<ServiceStores>
 }
 
 export type Probes = Readonly<Record<string, readonly JsonObject[]>>
@@ -39,6 +39,15 @@ export interface ServiceContext<Settings> {
   readonly dataDir: string
   /** Version of ratecard. */
   readonly version: string
+}
+
+/** What handlers are made with. */
+export interface HandlerContext<Settings, Stores extends ServiceStores> extends ServiceContext<Settings> {
+  /**
+   * What `stores` has opened, with whatever members it has. To be called when a handler runs: stores open after the handlers
+   * are known.
+   */
+  readonly stores: () => Stores
 }
 
 /** Environment variables; an empty value counts as unset. */
@@ -160,13 +169,19 @@ export interface Terminal {
  *
  * export const service = defineService({
  *   env: (variables) => ({ greeting: variables.text('GREETING') ?? 'Hello' }),
- *   handlers: ({ settings }) => ({
- *     hello: async () => ({ source: [], body: { text: settings.greeting } }),
+ *   // Before the handlers, so that the compiler knows what they get.
+ *   stores: async () => ({ visits: new Map<string, number>(), lines: [], unavailable: {}, close: async () => {} }),
+ *   handlers: ({ settings, stores }) => ({
+ *     hello: async ({ name }: { readonly name: string }) => {
+ *       const { visits } = stores()
+ *       visits.set(name, (visits.get(name) ?? 0) + 1)
+ *       return { source: [], body: { text: `${settings.greeting} ${name}`, visits: visits.get(name) ?? 0 } }
+ *     },
  *   }),
  * })
  */
-export function defineService<Settings>(
-  definition: ServiceDefinition<Settings>,
-): ServiceDefinition<Settings> {
+export function defineService<Settings, Stores extends ServiceStores = ServiceStores>(
+  definition: ServiceDefinition<Settings, Stores>,
+): ServiceDefinition<Settings, Stores> {
   return definition
 }

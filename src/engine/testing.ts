@@ -9,6 +9,7 @@ import { findNetwork } from './base/networks.ts'
 import { addressOfKey } from './chains/evm/signature.ts'
 import { systemRuntime } from './base/runtime.ts'
 import type { Ratecard, RatecardOptions } from './index.ts'
+import { openService, type EmbeddedService } from './app/embedded-service.ts'
 import { openRatecard } from './app/ratecard.ts'
 import { OPTIONS } from './app/setting-names.ts'
 import { ResourceStack } from './base/resource-stack.ts'
@@ -80,17 +81,26 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     await chain.mint(addressOf(payerKey), FUNDS)
     const dataDir = await mkdtemp(join(tmpdir(), 'ratecard-test-'))
     opened.defer(() => rm(dataDir, { recursive: true, force: true }))
+    let service: EmbeddedService | undefined
     let app: Ratecard | undefined
+    opened.defer(async () => service?.close())
     opened.defer(async () => app?.close())
     const server = createHttpServer()
     const url = `http://localhost:${await listen(server, 0, '127.0.0.1')}`
     opened.defer(() => closeServer(server, DRAIN_MS))
     const x402Options = { payTo, rpcUrls: { [NETWORK]: chain.rpcUrl }, signerKeys: [signerKey] }
     const settings = { ...options, baseUrl: url, dataDir, payments: { x402: x402Options } }
-    app = await openRatecard(settings, {
-      names: OPTIONS,
-      prepare: async () => ({ adapt: (catalog) => onTestChain(catalog, network.id) }),
-    })
+    const { options: more, prepare } = (service = await openService(settings, 'sandbox'))
+    app = await openRatecard(
+      { ...settings, ...more },
+      {
+        names: OPTIONS,
+        prepare: async (catalog) => ({
+          ...(await prepare(catalog)),
+          adapt: (revised) => onTestChain(revised, network.id),
+        }),
+      },
+    )
     attach(server, app.koa)
     return {
       url,
@@ -109,7 +119,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
 /** The local chain takes the place of the networks in the catalog. */
 function onTestChain(catalog: Catalog, network: string): Catalog {
   const timeout = catalog.payments.x402?.timeout ?? 60_000
-  const x402Terms = { timeout, networks: [network], limits: {} }
+  const x402Terms = { timeout, networks: [network], limits: {}, testnet: false }
   return { ...catalog, payments: { ...catalog.payments, x402: x402Terms, mpp: undefined } }
 }
 

@@ -23,14 +23,17 @@ function isWeb(value: string): boolean {
 export class Reader {
   readonly problems: string[] = []
   readonly concealed = new Set<string>()
-  readonly #variables: Variables
+  readonly #lookUp: (name: string) => string | undefined
+  readonly #names: readonly string[]
 
-  constructor(variables: Variables) {
-    this.#variables = variables
+  /** `names`: the variables that are set, to find those whose names are not known. */
+  constructor(lookUp: (name: string) => string | undefined, names: readonly string[] = []) {
+    this.#lookUp = lookUp
+    this.#names = names
   }
 
   text(name: string): string | undefined {
-    const value = this.#variables[name]?.trim()
+    const value = this.#lookUp(name)?.trim()
     return value === '' ? undefined : value
   }
 
@@ -177,7 +180,7 @@ export class Reader {
 
   rpcUrls(): Record<number, string> {
     const urls: Record<number, string> = {}
-    for (const name of Object.keys(this.#variables)) {
+    for (const name of this.#names) {
       const chain = /^RPC_URL_(\d+)$/.exec(name)?.[1]
       const url = chain === undefined ? undefined : this.url(name)
       if (url !== undefined) urls[Number(chain)] = url

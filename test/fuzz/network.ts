@@ -50,7 +50,7 @@ async function credentialFor(path: string): Promise<Json> {
   return {
     challenge: { ...usual, expires: '2036-01-01T00:00:00.000Z', ...Object.fromEntries(parameters) },
     payload: { type: 'transaction', signature: `0x76${'ab'.repeat(300)}` },
-    source: 'did:pkh:eip155:42431:0x0000000000000000000000000000000000000001',
+    source: 'did:pkh:eip155:4217:0x0000000000000000000000000000000000000001',
   }
 }
 

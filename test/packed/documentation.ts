@@ -144,6 +144,11 @@ t.test('compiles the programs on the pages', async (t) => {
     join(folder, 'ratecard.js'),
     "import { createRatecard } from 'ratecard'\nexport const app = await createRatecard({ catalog: 'catalog.yaml', baseUrl: 'https://api.example.com' })",
   )
+  mkdirSync(join(folder, 'service'))
+  writeFileSync(
+    join(folder, 'service/index.js'),
+    "import { defineService } from 'ratecard'\nexport const service = defineService({ handlers: () => ({}) })",
+  )
   const hosts = ['express', 'fastify', 'koa-mount'].map((name) => `declare module '${name}'`)
   writeFileSync(join(folder, 'hosts.d.ts'), hosts.join('\n'))
   for (const { page, line, language, text } of blocks.filter(({ language }) => /^[jt]s$/.test(language)))

@@ -69,7 +69,13 @@ export function openMppProtocol({
     rpcUrls: { [TEMPO_CHAIN]: rpcUrl },
     report: (fault) => reports.push(fault),
   })
-  const terms = { realm: realmOf(baseUrl), chainId: TEMPO_CHAIN, currency: PATH_USD, recipient }
+  const terms = {
+    realm: realmOf(baseUrl),
+    chainId: TEMPO_CHAIN,
+    currency: PATH_USD,
+    recipient,
+    testnet: false,
+  }
   const chain = new Chain(rpcUrl, fetch)
   const pending = new PendingTransfers(chain, { now, sleep })
   const protocol = createMpp({ terms, secretKeys, validator, chain, pending, now, sleep }, randomBytes)

@@ -35,6 +35,7 @@ export function quietX402(
     network: networkNamed(name),
     payTo: PAY_TO,
     timeoutSeconds: 60,
+    testnet: false,
     settler: () => Promise.reject(new Error('nothing is settled here')),
     lookAtBlocks: () => Promise.reject(new Error('no block is looked at here')),
   }))

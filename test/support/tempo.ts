@@ -18,7 +18,7 @@ import { tempo } from 'viem/tempo/chains'
 import { startAnvil } from '../../src/sandbox/anvil.ts'
 import { addressOf, randomKey, type Hex } from './payment.ts'
 
-export const TEMPO_CHAIN = 42431
+export const TEMPO_CHAIN = 4217
 export const PATH_USD = '0x20c0000000000000000000000000000000000000'
 /** Pays fees on anvil. */
 export const ALPHA_USD = '0x20c0000000000000000000000000000000000001'
@@ -46,10 +46,10 @@ export interface TempoChain {
   stop(): Promise<void>
 }
 
-export async function startTempo(): Promise<TempoChain> {
-  const anvil = await startAnvil(TEMPO_CHAIN, FLAGS)
+export async function startTempo(chainId = TEMPO_CHAIN): Promise<TempoChain> {
+  const anvil = await startAnvil(chainId, FLAGS)
   const { rpcUrl } = anvil
-  const client = clientOf(rpcUrl, RICH)
+  const client = clientOf(rpcUrl, RICH, chainId)
   const ask = async (method: string, params: readonly unknown[]): Promise<unknown> => {
     const response = await fetch(rpcUrl, {
       method: 'POST',
@@ -92,14 +92,19 @@ export async function startTempo(): Promise<TempoChain> {
   }
 }
 
-export function clientOf(rpcUrl: string, account: ViemAccount) {
-  const chain = { ...tempo, id: TEMPO_CHAIN, rpcUrls: { default: { http: [rpcUrl] } } }
+export function clientOf(rpcUrl: string, account: ViemAccount, id = TEMPO_CHAIN) {
+  const chain = { ...tempo, id, rpcUrls: { default: { http: [rpcUrl] } } }
   return createClient({ account, chain, transport: http(rpcUrl, { retryCount: 0 }) }).extend(publicActions)
 }
 
 /** `mppx/client` as it comes from the registry, with nothing set but wallet and chain; `transport` carries its requests. */
-export function stockPayer(rpcUrl: string, account: ViemAccount, transport: typeof fetch = fetch) {
-  const method = tempoMethod.charge({ account, getClient: () => clientOf(rpcUrl, account) })
+export function stockPayer(
+  rpcUrl: string,
+  account: ViemAccount,
+  transport: typeof fetch = fetch,
+  chainId = TEMPO_CHAIN,
+) {
+  const method = tempoMethod.charge({ account, getClient: () => clientOf(rpcUrl, account, chainId) })
   return Mppx.create({ polyfill: false, methods: [method], fetch: transport })
 }
 

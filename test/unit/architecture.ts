@@ -56,7 +56,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   vendor: [],
   public: ['engine/app', 'handler', ...ENGINE],
   handler: ['engine/base'],
-  'engine/app': ['handler', 'settings', ...ENGINE],
+  'engine/app': ['handler', 'settings', 'env', ...ENGINE],
   'engine/base': [],
   'engine/catalog': ['handler', 'engine/base'],
   'engine/ledger': ['engine/base'],

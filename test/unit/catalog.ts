@@ -147,6 +147,7 @@ t.test('buyers can pay on Base first, on three further networks and by the secon
     networks: ['eip155:8453', 'eip155:137', 'eip155:42161', 'eip155:43114'],
     timeout: 60_000,
     limits: {},
+    testnet: false,
   })
   t.match(catalog.payments.mpp, { intent: 'charge', chain: 4217 })
   t.equal(catalog.payments.payTo, undefined, 'no money goes to an address that the operator has not set')

@@ -19,6 +19,7 @@ t.test('gives every unset variable its default', async (t) => {
   const { secret, hide, ...env } = readEnv({})
   t.strictSame(env, {
     production: false,
+    allowTestNetworks: false,
     catalog: 'catalog.yaml',
     port: 4021,
     host: '0.0.0.0',
@@ -55,6 +56,7 @@ t.test('applies every variable', async (t) => {
   const { secret, hide, ...env } = readEnv(
     {
       NODE_ENV: 'production',
+      ALLOW_TEST_NETWORKS: '1',
       CATALOG: 'shop.yaml',
       PORT: '8080',
       HOST: '127.0.0.1',
@@ -99,6 +101,7 @@ t.test('applies every variable', async (t) => {
   )
   t.strictSame(env, {
     production: true,
+    allowTestNetworks: true,
     catalog: 'shop.yaml',
     port: 8080,
     host: '127.0.0.1',

@@ -84,7 +84,7 @@ function readCharge(challenge: Challenge.Challenge): Charge | undefined {
   if (typeof amount !== 'string' || !/^[1-9]\d{0,20}$/.test(amount)) return undefined
   if (typeof recipient !== 'string' || !isAddress(recipient)) return undefined
   if (!isJsonObject(methodDetails)) return undefined
-  const { chainId, supportedModes, feePayer, ...others } = methodDetails
+  const { chainId, supportedModes, feePayer, testnet: _, ...others } = methodDetails
   // Further terms, such as splits and routes over other tokens, would move money that is not shown here.
   if (Object.keys(others).length > 0) return undefined
   if (supportedModes !== undefined && !(Array.isArray(supportedModes) && supportedModes.includes('pull')))

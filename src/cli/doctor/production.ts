@@ -7,7 +7,7 @@ import { previewNetworks } from '../preview.ts'
 import { clean } from '../../command-line/printable.ts'
 import { checkChains } from './chains.ts'
 import { checkPublicAddress } from './public-address.ts'
-import { checkHeaders, checkOwner, checkStores, checkTerms } from './settings.ts'
+import { checkHeaders, checkMoney, checkOwner, checkStores, checkTerms } from './settings.ts'
 import { printResults, type CheckResult } from './check-result.ts'
 
 /** Everything that real money depends on, looked at before the first of it comes; nothing is paid or changed. */
@@ -29,6 +29,7 @@ export async function examineProduction(call: Call, url: string | undefined): Pr
   const play = readTestAddresses(env.dataDir)
   const results = [
     ...checkOwner(env, catalog, config, paymentNetworks, play),
+    ...checkMoney(catalog),
     ...(await step('networks', checkChains(catalog, config, paymentNetworks))),
     ...(await step('stores', checkStores(env))),
     ...(await step('BASE_URL', checkPublicAddress(catalog, baseUrl))),

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { sameAddress } from '../../engine/base/address.ts'
-import type { Catalog } from '../../engine/catalog/catalog.ts'
+import { usesTestNetworks, type Catalog } from '../../engine/catalog/catalog.ts'
 import { type AllNetworks, openLedger, type PaymentConfig } from '../../engine/app/compose.ts'
 import { LedgerError } from '../../engine/base/errors.ts'
 import { checkStore } from '../../engine/ledger/lmdb/lmdb-check.ts'
@@ -65,6 +65,18 @@ export function checkHeaders(catalog: Catalog, baseUrl: string): CheckResult[] {
   return [
     bytes > HEADER_TARGET ? warns('headers', `${message}: some proxies refuse it`) : ok('headers', message),
   ]
+}
+
+/** Checks that buyers pay with money that is worth something. */
+export function checkMoney({ payments }: Catalog): CheckResult[] {
+  return usesTestNetworks(payments)
+    ? [
+        fails(
+          'networks',
+          'the catalog sells on test networks, whose money is worthless: name real ones under "payments"',
+        ),
+      ]
+    : []
 }
 
 /** Checks the terms of the data: data without an agreement is sold at the operator's risk. */

@@ -1,6 +1,7 @@
 import { hasSoundChecksum, isAddress } from '../base/address.ts'
-import type { Catalog } from '../catalog/catalog.ts'
+import { usesTestNetworks, type Catalog } from '../catalog/catalog.ts'
 import type { AllNetworks, PaymentConfig } from './compose.ts'
+import type { PaymentOptions } from './ratecard-options.ts'
 import type { SettingNames } from '../payment/setting-names.ts'
 import { readCdpKey } from '../x402/facilitators/cdp-token.ts'
 import { addressOfKey } from '../chains/evm/signature.ts'
@@ -35,6 +36,19 @@ export function missingConfig(
   if (endpoints.length > 0)
     problems.push(`an RPC endpoint is missing; set at least one of ${endpoints.join(', ')}`)
   return problems
+}
+
+/** A shop that takes worthless money by mistake gives its work away. */
+export function forbiddenNetworks(
+  { payments, routes }: Catalog,
+  { allowTestNetworks = false }: PaymentOptions,
+  names: SettingNames,
+): string[] {
+  if (allowTestNetworks || !usesTestNetworks(payments) || !routes.some(({ kind }) => kind === 'paid'))
+    return []
+  return [
+    `the catalog sells on test networks, whose money is worthless: name real ones under "payments", or set ${names.allowTestNetworks} to sell for it`,
+  ]
 }
 
 /** Signers and recipients are those of the start: a reload that names another payee would be obeyed only in part. */

@@ -1,6 +1,7 @@
 import { isAddress } from '../base/address.ts'
 import { didYouMean } from '../catalog/issue.ts'
-import { findNetwork, NETWORKS } from '../base/networks.ts'
+import { findNetwork, NETWORKS, TEMPO_NETWORKS } from '../base/networks.ts'
+import { canonicalPath } from '../http/request-target.ts'
 import type { PaymentConfig } from './compose.ts'
 import { OPTION_NAMES, type RatecardOptions } from './ratecard-options.ts'
 import { OPTIONS, type OptionNames } from './setting-names.ts'
@@ -25,11 +26,10 @@ export class OptionError extends TypeError {
   }
 }
 
-const TEMPO: Readonly<Record<string, number>> = { tempo: 4217, 'tempo-moderato': 42431 }
-
 function chainIdOf(name: string): number | undefined {
+  const tempo = TEMPO_NETWORKS.find(({ nickname }) => nickname === name)
   const caip2 = /^eip155:(\d{1,15})$/.exec(name)?.[1]
-  return findNetwork(name)?.chainId ?? TEMPO[name] ?? (caip2 === undefined ? undefined : Number(caip2))
+  return findNetwork(name)?.chainId ?? tempo?.chainId ?? (caip2 === undefined ? undefined : Number(caip2))
 }
 
 /** The names of the parts of `runtime`, which is for tests. */
@@ -56,7 +56,9 @@ export function readPayments(options: RatecardOptions, names: OptionNames = OPTI
   const {
     catalog,
     baseUrl,
+    basePath,
     handlers = {},
+    service,
     payments = {},
     ledger,
     cache,
@@ -75,12 +77,22 @@ export function readPayments(options: RatecardOptions, names: OptionNames = OPTI
   check(
     isOrigin(baseUrl),
     names.baseUrl,
-    'must be an origin without a path, such as https://api.example.com: the service is mounted at the root of its host',
+    'must be an origin without a path, such as https://api.example.com: basePath names the path of a mount',
+  )
+  check(
+    basePath === undefined || (basePath !== '/' && canonicalPath(basePath) !== undefined),
+    'basePath',
+    'must be a path such as /shop, without a slash at its end',
   )
   check(
     typeof handlers === 'object' && handlers !== null,
     'handlers',
     'must be an object of handlers by name',
+  )
+  check(
+    service === undefined || (typeof service === 'object' && typeof service?.handlers === 'function'),
+    'service',
+    'must be what defineService returns',
   )
   for (const [option, url] of Object.entries({ [names.ledger]: ledger, [names.cache]: cache }))
     check(url === undefined || isUrl(url, /^rediss?:$/), option, 'must be a URL: redis://… or rediss://…')
@@ -95,7 +107,7 @@ export function readPayments(options: RatecardOptions, names: OptionNames = OPTI
     Object.fromEntries(
       Object.entries(urls).flatMap(([name, url]): [number, string][] => {
         const chainId = chainIdOf(name)
-        const names = [...NETWORKS.map(({ nickname }) => nickname), ...Object.keys(TEMPO)]
+        const names = [...NETWORKS, ...TEMPO_NETWORKS].map(({ nickname }) => nickname)
         check(chainId !== undefined, `${at}.${name}`, `is not a network${didYouMean(name, names)}`)
         check(isUrl(url, /^https?:$/), `${at}.${name}`, 'must be a URL: https://…')
         return chainId === undefined ? [] : [[chainId, url]]
@@ -139,6 +151,14 @@ export function readPayments(options: RatecardOptions, names: OptionNames = OPTI
     mppSecretKeys: secretKeys,
     schemes: x402.schemes ?? [],
   }
+}
+
+/** The public address of a service, without a slash at its end. */
+export function publicAddress({
+  baseUrl,
+  basePath = '',
+}: Pick<RatecardOptions, 'baseUrl' | 'basePath'>): string {
+  return new URL(baseUrl).origin + basePath
 }
 
 function isKey(text: string): text is `0x${string}` {

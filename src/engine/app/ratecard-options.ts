@@ -1,6 +1,7 @@
 // Generated from src/settings.ts by `npm run generate`. Do not edit.
 import type { Observe } from '../base/access-record.ts'
 import type { HandlerMap } from '../handler.ts'
+import type { ServiceDefinition } from '../service-definition.ts'
 import type { OpenScheme } from '../x402/scheme.ts'
 import type { CatalogPlace } from './catalog-thread.ts'
 import type { FacilitatorOptions, Logger, RuntimeOptions, Secrets } from './option-values.ts'
@@ -46,11 +47,21 @@ export interface RatecardOptions {
    * commas. Default: only the service’s own.
    */
   readonly mcpOrigins?: readonly string[] | undefined
+  /**
+   * Path below which an application mounts the service, such as `/shop`: all its addresses have it after
+   * the origin. Default: none: the root of its host.
+   */
+  readonly basePath?: string | undefined
   /** Handlers by the name they have in the catalog. Routes with `upstream` need none. Default: none. */
   readonly handlers?: HandlerMap | undefined
   /**
-   * Credentials that the catalog refers to by name: a map such as `process.env`, or a function. Default:
-   * none; for the command: the environment.
+   * What `defineService` returns: its handlers, to which those of `handlers` are added, and its stores. It
+   * reads its variables from `secrets`. Default: none.
+   */
+  readonly service?: ServiceDefinition<unknown> | undefined
+  /**
+   * Credentials that the catalog refers to by name, and the variables of `service`: a map such as
+   * `process.env`, or a function. Default: none; for the command: the environment.
    */
   readonly secrets?: Secrets | undefined
   /** Takes warnings and errors. Default: `console`. */
@@ -67,6 +78,11 @@ export interface RatecardOptions {
 
 /** The protocols that buyers pay with, as far as the catalog offers them. */
 export interface PaymentOptions {
+  /**
+   * Whether to sell for the worthless money of test networks. Logs, pages and 402 responses say so; a
+   * sandbox needs no permission. Default: `false`.
+   */
+  readonly allowTestNetworks?: boolean | undefined
   /** Payments with x402. */
   readonly x402?: X402Options | undefined
   /** Payments with MPP. */
@@ -129,7 +145,9 @@ export const OPTION_NAMES: Readonly<Record<string, readonly string[]>> = {
     'ledgerUnsafe',
     'ledgerReplicas',
     'mcpOrigins',
+    'basePath',
     'handlers',
+    'service',
     'secrets',
     'logger',
     'onRequest',
@@ -137,7 +155,7 @@ export const OPTION_NAMES: Readonly<Record<string, readonly string[]>> = {
     'runtime',
     'payments',
   ],
-  payments: ['x402', 'mpp'],
+  payments: ['allowTestNetworks', 'x402', 'mpp'],
   'payments.x402': ['payTo', 'signerKeys', 'rpcUrls', 'facilitators', 'schemes'],
   'payments.mpp': ['recipient', 'secretKeys', 'rpcUrls'],
 }

@@ -16,13 +16,13 @@ import {
 import type { Observe } from '../base/access-record.ts'
 import { createService, type Renderer, type Service, type ServiceSettings } from '../http/service.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { OptionError, readPayments } from './options.ts'
+import { OptionError, publicAddress, readPayments } from './options.ts'
 import type { RatecardOptions } from './ratecard-options.ts'
-import { OPTIONS, type OptionNames } from './setting-names.ts'
+import type { OptionNames } from './setting-names.ts'
 import { SETTINGS } from '../../settings.ts'
 import { ResourceStack } from '../base/resource-stack.ts'
 import type { Mark } from '../catalog/load.ts'
-import { invalidConfig, missingConfig, movedPayee } from './config-problems.ts'
+import { forbiddenNetworks, invalidConfig, missingConfig, movedPayee } from './config-problems.ts'
 import { CatalogReload, errorsOf, type Reload } from './catalog-reload.ts'
 import { CatalogSource } from './catalog-source.ts'
 import type { KeptRevisions } from './kept-revisions.ts'
@@ -32,7 +32,7 @@ import { systemRuntime, type RpcTransport, type Runtime } from '../base/runtime.
 export interface Ratecard {
   /** The Koa application; middleware added with `koa.use` answers paths that the catalog does not have. */
   readonly koa: Koa
-  /** A listener for `node:http`, Express and similar: mount it at the root of its host, before body parsers. */
+  /** A listener for `node:http`, Express and similar: mount it at the root of its host or at `basePath`, before body parsers. */
   callback(): RequestListener
   /** Reads the catalog again and serves it from the next request on; requests in flight finish on the old one. */
   reload(): Promise<Reload>
@@ -46,37 +46,6 @@ export interface Ratecard {
    * that come later are answered 503, and nothing is charged for them.
    */
   close(): Promise<void>
-}
-
-/**
- * Serves a catalog: reads and checks it, opens the ledger and the cache, and returns a Koa application that answers its
- * routes, documents and MCP tools, and takes payments for them. Nothing is sent to a network before the first payment.
- *
- * @param options See {@link RatecardOptions}.
- * @returns Resolves once requests can be answered.
- * @throws {OptionError} An option is missing or wrong; the message names it.
- * @throws {CatalogError} The catalog cannot be served; the message lists every issue with its position.
- * @throws {LedgerError} The ledger cannot be opened, or does not keep what it stores.
- *
- * @example
- * import { createServer } from 'node:http'
- * import { createRatecard } from 'ratecard'
- *
- * const app = await createRatecard({
- *   catalog: 'catalog.yaml',
- *   baseUrl: 'https://api.example.com',
- *   handlers: { hello: async () => ({ source: [], body: { text: 'Hello' } }) },
- *   payments: {
- *     x402: {
- *       payTo: '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
- *       facilitators: [{ url: 'https://facilitator.example.com' }],
- *     },
- *   },
- * })
- * createServer({ maxHeaderSize: 65_536 }, app.callback()).listen(4021)
- */
-export function createRatecard(options: RatecardOptions): Promise<Ratecard> {
-  return openRatecard(options, { names: OPTIONS })
 }
 
 /** What a program adds that serves a catalog as `ratecard serve` and `ratecard/testing` do. */
@@ -153,7 +122,7 @@ export async function openRatecard(declared: RatecardOptions, host: Host): Promi
   const report = (fault: unknown): void => logger.error(fault)
   const source = new CatalogSource({
     place,
-    baseUrl: declared.baseUrl,
+    baseUrl: publicAddress(declared),
     kept: host.kept,
     log,
     noteFiles: host.read ?? (() => undefined),
@@ -253,7 +222,7 @@ async function compose(
   const { names } = host
   const { handlers = {}, secrets = {} } = options
   const secret = typeof secrets === 'function' ? secrets : (name: string) => secrets[name]
-  const baseUrl = new URL(options.baseUrl).origin
+  const baseUrl = publicAddress(options)
   const payeeIn = (revised: Catalog): string => parts.payments.payTo || (revised.payments.payTo ?? '')
   const config = { ...parts.payments, payTo: payeeIn(catalog) }
   const { observe, caller, ...instruments } =
@@ -267,7 +236,11 @@ async function compose(
   }
   const owner = `${process.pid}-${Buffer.from(runtime.random(9)).toString('base64url')}`
   const networks = openNetworks({ config, names, baseUrl, ledger, owner, runtime, log, report })
-  const problems = [...missingConfig(catalog, config, networks, names), ...invalidConfig(config, names)]
+  const problemsOf = (revised: Catalog): string[] => [
+    ...forbiddenNetworks(revised, options.payments ?? {}, names),
+    ...missingConfig(revised, config, networks, names),
+  ]
+  const problems = [...problemsOf(catalog), ...invalidConfig(config, names)]
   if (problems.length > 0) throw new OptionError(problems)
   const render: Renderer = ({ catalog: revised, facts }) => {
     const { baseUrl, sandbox, protocols, mcpServers } = facts
@@ -311,10 +284,7 @@ async function compose(
     handlers,
     read: parts.read,
     render,
-    inspectSettings: (revised) => [
-      ...missingConfig(revised, config, networks, names),
-      ...movedPayee(config.payTo, payeeIn(revised)),
-    ],
+    inspectSettings: (revised) => [...problemsOf(revised), ...movedPayee(config.payTo, payeeIn(revised))],
   })
   /** Networks that cannot be settled on are not offered, until they can. */
   const inspect = (): void => {

@@ -3,7 +3,7 @@ import type { SettingNames } from '../payment/setting-names.ts'
 import { SETTINGS } from '../../settings.ts'
 
 const { payTo, settlerKeys, facilitators, cdpKeySecret, mppRecipient, mppSecretKeys, mppRpcUrls } = SETTINGS
-const { baseUrl, ledger, cache, dataDir, rpcUrls } = SETTINGS
+const { baseUrl, ledger, cache, dataDir, rpcUrls, allowTestNetworks } = SETTINGS
 
 /** The names of settings in messages. */
 export interface OptionNames extends SettingNames {
@@ -21,6 +21,7 @@ export const VARIABLES: OptionNames = {
   mppRecipient: mppRecipient.variable,
   mppSecretKeys: mppSecretKeys.variable,
   baseUrl: baseUrl.variable,
+  allowTestNetworks: `${allowTestNetworks.variable}=1`,
   ledger: ledger.variable,
   cache: cache.variable,
   dataDir: dataDir.variable,
@@ -36,6 +37,7 @@ export const OPTIONS: OptionNames = {
   mppRecipient: mppRecipient.option,
   mppSecretKeys: mppSecretKeys.option,
   baseUrl: baseUrl.option,
+  allowTestNetworks: `${allowTestNetworks.option}: true`,
   ledger: ledger.option,
   cache: cache.option,
   dataDir: dataDir.option,

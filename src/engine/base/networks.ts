@@ -178,6 +178,19 @@ export function findNetwork(name: string): Network | undefined {
   return NETWORKS.find((network) => network.id === name || network.nickname === name)
 }
 
+/** The chains of MPP. */
+export const TEMPO_NETWORKS: readonly Pick<Network, 'chainId' | 'nickname' | 'title' | 'testnet'>[] = [
+  { chainId: 4217, nickname: 'tempo', title: 'Tempo', testnet: false },
+  { chainId: 42431, nickname: 'tempo-moderato', title: 'Tempo Moderato', testnet: true },
+]
+
+/** Whether tokens of a chain (CAIP-2) have no value; a chain that is not known may be real. */
+export function isTestNetwork(id: string): boolean {
+  return [...NETWORKS, ...TEMPO_NETWORKS].some(
+    ({ chainId, testnet }) => testnet && id === `eip155:${chainId}`,
+  )
+}
+
 /** TIP-20 tokens of the Tempo chains, which have six decimals and addresses with this prefix. */
 const TIP20 = /^0x20c0[0-9a-f]{36}$/i
 const SYMBOLS: Readonly<Record<string, string>> = {

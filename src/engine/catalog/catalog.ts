@@ -74,10 +74,19 @@ export interface Payments {
         readonly timeout: number
         /** By CAIP-2 id; a network without an entry uses its own defaults. */
         readonly limits: Readonly<Record<string, Limits>>
+        /** Whether these are test networks, whose money is worthless; false in a sandbox, which says so of itself. */
+        readonly testnet: boolean
       }
     | undefined
   readonly mpp:
-    | { readonly method: string; readonly intent: string; readonly chain: number; readonly currency: string }
+    | {
+        readonly method: string
+        readonly intent: string
+        readonly chain: number
+        readonly currency: string
+        /** As that of x402. */
+        readonly testnet: boolean
+      }
     | undefined
 }
 
@@ -94,6 +103,11 @@ export interface ApiKey {
   readonly digest: string
   /** For the log and the usage. */
   readonly name: string
+}
+
+/** Whether a catalog sells for the worthless money of test networks: it never mixes them with real ones. */
+export function usesTestNetworks({ x402, mpp }: Pick<Payments, 'x402' | 'mpp'>): boolean {
+  return (x402?.testnet ?? false) || (mpp?.testnet ?? false)
 }
 
 /** What one payer may buy within a period. */

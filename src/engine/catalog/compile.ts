@@ -4,7 +4,7 @@ import { toChecksum } from '../base/address.ts'
 import { parseDuration } from '../base/duration.ts'
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import { parseCoin, parseGwei, parsePrice } from '../base/money.ts'
-import { findNetwork, type Limits } from '../base/networks.ts'
+import { findNetwork, isTestNetwork, type Limits } from '../base/networks.ts'
 import { ownersOf } from './arguments.ts'
 import type {
   Catalog,
@@ -90,7 +90,7 @@ function compilePayments(context: CheckContext): Payments {
     declared: { payments },
     document,
   } = context
-  const x402 = payments?.x402
+  const { x402, mpp } = payments ?? {}
   return {
     payTo: payments?.pay_to === undefined ? undefined : toChecksum(payments.pay_to),
     repriceGrace: duration(payments?.reprice_grace, '5m'),
@@ -104,8 +104,9 @@ function compilePayments(context: CheckContext): Payments {
             networks: x402.networks.map((name) => findNetwork(name)?.id ?? name),
             timeout: duration(x402.timeout, '60s'),
             limits: compileLimits(x402.limits ?? {}, document),
+            testnet: x402.networks.some((name) => findNetwork(name)?.testnet === true),
           },
-    mpp: payments?.mpp,
+    mpp: mpp === undefined ? undefined : { ...mpp, testnet: isTestNetwork(`eip155:${mpp.chain}`) },
   }
 }
 

@@ -1,10 +1,10 @@
-import { iconUrl, type Catalog, type Operation } from '../catalog/catalog.ts'
+import { iconUrl, usesTestNetworks, type Catalog, type Operation } from '../catalog/catalog.ts'
 import { compact, type JsonObject } from '../base/json.ts'
 import { findNetwork } from '../base/networks.ts'
 import { joinSentences, sentence } from '../base/words.ts'
 import { isCallable, usualOffers } from './listed-operations.ts'
 import { type OperationView, UNAVAILABLE, viewRoute, viewTool } from './operation-view.ts'
-import { SANDBOX } from './payment-guide.ts'
+import { moneyNotice } from './payment-guide.ts'
 import { addressOf, defineDocument, type Facts, printJson } from './registry.ts'
 
 /**
@@ -22,12 +22,13 @@ const JSON_MODE = ['application/json']
 /** Describes the service and its skills: a pointer to plain HTTP, in the layout of A2A 0.3 with the members of 1.0. */
 export const agentCard = defineDocument('agent-card', (catalog, facts) => {
   const { name, description, provider, cardVersion } = catalog.service
-  const { baseUrl, sandbox } = facts
+  const { baseUrl } = facts
+  const notice = moneyNotice(catalog, facts)
   return printJson(
     compact({
       protocolVersion: LAYOUT,
       name,
-      description: sandbox ? `${SANDBOX} ${sentence(description)}` : sentence(description),
+      description: joinSentences(notice, sentence(description)),
       url: baseUrl,
       preferredTransport: BINDING,
       supportedInterfaces: [{ url: baseUrl, protocolBinding: BINDING, protocolVersion: LAYOUT }],
@@ -103,6 +104,14 @@ function payments(catalog: Catalog, facts: Facts): JsonObject | undefined {
   const [offer] = usualOffers(catalog, facts)
   const { network, asset } = offer ?? {}
   if (typeof network !== 'string' || typeof asset !== 'string') return undefined
+  const testnet = usesTestNetworks(catalog.payments) ? true : undefined
   const symbol = findNetwork(network)?.token.symbol
-  return compact({ protocol: 'x402', version: 2, network, asset: symbol ?? asset, assetAddress: asset })
+  return compact({
+    protocol: 'x402',
+    version: 2,
+    network,
+    asset: symbol ?? asset,
+    assetAddress: asset,
+    testnet,
+  })
 }

@@ -1,11 +1,11 @@
-import type { Catalog, Route } from '../catalog/catalog.ts'
+import { usesTestNetworks, type Catalog, type Route } from '../catalog/catalog.ts'
 import type { Price } from '../catalog/price/price.ts'
 import { priceMembers } from '../catalog/price/text.ts'
 import { compact, type Json, type JsonObject } from '../base/json.ts'
 import { byCategory, countKinds, listedRoutes, type ListedTool, listedTools } from './listed-operations.ts'
 import { listedServers, serverPagePath } from './mcp-servers.ts'
 import { CHARGED_FIRST, chargingOfAll, type OperationView, viewRoute, viewTool } from './operation-view.ts'
-import { howToPay, SANDBOX } from './payment-guide.ts'
+import { howToPay, moneyNotice } from './payment-guide.ts'
 import { defineDocument, type Facts, placedDocuments, printJson } from './registry.ts'
 import { linkHeader } from './well-known.ts'
 
@@ -13,18 +13,20 @@ import { linkHeader } from './well-known.ts'
 export const index = defineDocument(
   'index',
   (catalog, facts) => printJson(contents(catalog, facts)),
-  (catalog) => ({ Link: linkHeader(catalog) }),
+  (catalog, { baseUrl }) => ({ Link: linkHeader(catalog, baseUrl) }),
 )
 
 function contents(catalog: Catalog, facts: Facts): JsonObject {
   const { name, version, description, contact } = catalog.service
   const routes = listedRoutes(catalog)
+  const notice = moneyNotice(catalog, facts)
   return compact({
     name,
     version,
     description,
     sandbox: facts.sandbox,
-    notice: facts.sandbox ? SANDBOX : undefined,
+    testnet: usesTestNetworks(catalog.payments) ? true : undefined,
+    notice: notice === '' ? undefined : notice,
     base_url: facts.baseUrl,
     documents: links(catalog, facts),
     contact: Object.keys(contact).length === 0 ? undefined : compact({ ...contact }),

@@ -5,7 +5,7 @@ import { chaptersOf, listedRoutes, type ListedTool, previewsOf } from './listed-
 import { listedServers, serverPagePath, toolAnchor } from './mcp-servers.ts'
 import { toolPayment } from './mcp-server-page.ts'
 import { chargingOfAll, type OperationView, viewRoute, viewTool } from './operation-view.ts'
-import { howToPay, SANDBOX } from './payment-guide.ts'
+import { howToPay, moneyNotice } from './payment-guide.ts'
 import { defineDocument, type Facts, placedDocuments } from './registry.ts'
 import { readMarkdown, type TemplateContext } from './template.ts'
 
@@ -20,7 +20,7 @@ export const llms = defineDocument('llms', (catalog, facts) => {
   const routes = listedRoutes(catalog).filter(({ operation }) => facts.available(operation))
   return print({
     name,
-    sandbox: facts.sandbox ? SANDBOX : '',
+    notice: moneyNotice(catalog, facts),
     description: sentence(description),
     steps: [...howToPay(catalog, facts), ...toolPayment(facts)],
     charging: chargingOfAll(routes),

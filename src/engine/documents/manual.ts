@@ -6,7 +6,7 @@ import { chaptersOf, listedRoutes, previewsOf } from './listed-operations.ts'
 import { listedServers } from './mcp-servers.ts'
 import { howToPayTools, payingClients, serverManual } from './mcp-server-page.ts'
 import { chargingOfAll, viewRoute } from './operation-view.ts'
-import { howToPay, SANDBOX } from './payment-guide.ts'
+import { howToPay, moneyNotice } from './payment-guide.ts'
 import { defineDocument, type Facts, placedDocuments } from './registry.ts'
 import { readMarkdown, type TemplateContext, webAddress } from './template.ts'
 
@@ -98,7 +98,7 @@ export const docsMarkdown = defineDocument('docs-md', (catalog, facts) => {
   const routes = listedRoutes(catalog)
   const previews = previewsOf(routes)
   return printMarkdown({
-    sandbox: facts.sandbox ? SANDBOX : '',
+    notice: moneyNotice(catalog, facts),
     ...manualOf(catalog, facts),
     chapters: chaptersOf(catalog, routes).map((chapter) => ({
       title: chapter.title,

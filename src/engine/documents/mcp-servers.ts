@@ -3,6 +3,7 @@ import type { JsonObject } from '../base/json.ts'
 import { isLoopback } from '../base/loopback.ts'
 import { sentence, shortenAtWord } from '../base/words.ts'
 import { type ListedTool, listedTools } from './listed-operations.ts'
+import { nameMark } from './payment-guide.ts'
 import { addressOf, docsFolder, type Facts } from './registry.ts'
 
 /** Path of the page of an MCP server, below the documentation if that is served. */
@@ -60,12 +61,12 @@ const SVG = { mimeType: 'image/svg+xml', sizes: ['any'] } as const
 
 export function identifyServer(catalog: Catalog, facts: Facts, name: string): ServerIdentity {
   const { title, description } = catalog.servers[name] ?? { title: name, description: undefined }
-  const { baseUrl, sandbox } = facts
+  const { baseUrl } = facts
   const page = serverPagePath(catalog, name)
   const icon = iconUrl(catalog.service, baseUrl)
   return {
     name: `${reverse(baseUrl)}/${nickname(name)}`,
-    title: shortenAtWord(sandbox ? `${title} (sandbox)` : title, LONGEST),
+    title: shortenAtWord(title + nameMark(catalog, facts), LONGEST),
     version: catalog.service.version,
     description: shortenAtWord(sentence(description ?? title), LONGEST),
     websiteUrl: page === undefined ? addressOf('llms', catalog, baseUrl) : baseUrl + page,

@@ -9,7 +9,7 @@ import { listedRoutes } from './listed-operations.ts'
 import { openapiComponents, paymentInfo, receiptHeaders } from './openapi-components.ts'
 import { formSchema, openapiParameter } from './openapi-parameters.ts'
 import { isUpfront, type OperationView, viewRoute } from './operation-view.ts'
-import { howToPay, SANDBOX } from './payment-guide.ts'
+import { howToPay, moneyNotice, nameMark } from './payment-guide.ts'
 import {
   addressOf,
   defineDocument,
@@ -69,10 +69,11 @@ function extensions(catalog: Catalog, { baseUrl }: Facts): JsonObject {
 
 function info(catalog: Catalog, facts: Facts): JsonObject {
   const { name, version, description, contact, guidance, license } = catalog.service
+  const notice = moneyNotice(catalog, facts)
   return compact({
-    title: facts.sandbox ? `${name} (sandbox)` : name,
+    title: name + nameMark(catalog, facts),
     version,
-    description: facts.sandbox ? `${SANDBOX}\n\n${description}` : description,
+    description: notice === '' ? description : `${notice}\n\n${description}`,
     contact: Object.keys(contact).length === 0 ? undefined : compact({ ...contact }),
     license: license === undefined ? undefined : compact({ ...license }),
     'x-guidance': guidance ?? howToPay(catalog, facts).join('\n'),

@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import Handlebars from 'handlebars'
 import { iconUrl, type Catalog } from '../catalog/catalog.ts'
-import { SANDBOX } from './payment-guide.ts'
+import { basePathOf } from '../base/base-path.ts'
+import { moneyNotice, nameMark } from './payment-guide.ts'
 import {
   defineDocument,
   DOCUMENTS,
@@ -120,6 +121,7 @@ export function frame(catalog: Catalog, facts: Facts, head: Head): TemplateConte
   return {
     ...head,
     service: service.name,
+    base: basePathOf(facts.baseUrl),
     home: pathOf(placed, 'index') ?? '/',
     ...previewPicture(catalog, facts.baseUrl),
     links: RELATIONS.flatMap(([document, rel]) => {
@@ -130,7 +132,7 @@ export function frame(catalog: Catalog, facts: Facts, head: Head): TemplateConte
     pages: placed
       .filter((document) => mediaOf(document) === 'text/html')
       .map(({ title, url, paths }) => ({ title, path: paths[0] ?? '/', current: url === head.url })),
-    sandbox: facts.sandbox ? SANDBOX : '',
+    notice: moneyNotice(catalog, facts),
     operator: service.provider?.organization ?? '',
     operatorUrl: webAddress(service.provider?.url),
     email: service.contact.email ?? '',
@@ -152,8 +154,8 @@ function previewPicture(catalog: Catalog, baseUrl: string): TemplateContext {
   return { picture: taken ? '' : `${baseUrl}/card.png`, isCard: true }
 }
 
-function nameOf({ service }: Catalog, { sandbox }: Facts): string {
-  return sandbox ? `${service.name} (sandbox)` : service.name
+function nameOf(catalog: Catalog, facts: Facts): string {
+  return catalog.service.name + nameMark(catalog, facts)
 }
 
 function pathOf(placed: readonly PlacedDocument[], name: string): string | undefined {

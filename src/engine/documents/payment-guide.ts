@@ -1,10 +1,22 @@
-import type { Catalog } from '../catalog/catalog.ts'
+import { usesTestNetworks, type Catalog } from '../catalog/catalog.ts'
 import { findNetwork } from '../base/networks.ts'
 import type { Facts } from './registry.ts'
 import { usualOffers } from './listed-operations.ts'
 
-/** Notice on every document when the money is not real. */
-export const SANDBOX = 'Sandbox: payments are play money on a local chain.'
+const SANDBOX = 'Sandbox: payments are play money on a local chain.'
+const TEST_NETWORKS = 'Test network: payments are worthless test money.'
+
+/** The notice on every document when the money is not real; empty when it is. */
+export function moneyNotice({ payments }: Catalog, { sandbox }: Facts): string {
+  if (sandbox) return SANDBOX
+  return usesTestNetworks(payments) ? TEST_NETWORKS : ''
+}
+
+/** What follows a name when the money is not real. */
+export function nameMark({ payments }: Catalog, { sandbox }: Facts): string {
+  if (sandbox) return ' (sandbox)'
+  return usesTestNetworks(payments) ? ' (test network)' : ''
+}
 
 /** Instructions for a payment, one step per line. */
 export function howToPay(catalog: Catalog, facts: Facts): string[] {

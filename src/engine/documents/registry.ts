@@ -184,7 +184,7 @@ export function operationPath(catalog: Catalog, { name }: Route): string | undef
 
 /** What documents contain besides the catalog: the address of the service and what it can do now. */
 export interface Facts {
-  /** Origin without a trailing slash: the only source of absolute URLs. */
+  /** Origin and base path without a trailing slash: the only source of absolute URLs. */
   readonly baseUrl: string
   /** Whether it runs on local chains with play money, which every document states. */
   readonly sandbox: boolean

@@ -1,4 +1,5 @@
 import type { Catalog } from '../catalog/catalog.ts'
+import { basePathOf } from '../base/base-path.ts'
 import { addressOf, defineDocument, placedDocuments } from './registry.ts'
 
 /** RFC 9309, with the site map and Cloudflare’s Content-Signal. */
@@ -6,9 +7,10 @@ export const robots = defineDocument('robots', (catalog, { baseUrl }) => {
   const { paid, training } = catalog.crawlers
   const signals = ['search=yes', 'ai-input=yes']
   if (training !== undefined) signals.push(`ai-train=${training === 'allow' ? 'yes' : 'no'}`)
-  const rules = ['User-agent: *', `Content-Signal: ${signals.join(', ')}`, 'Allow: /']
+  const basePath = basePathOf(baseUrl)
+  const rules = ['User-agent: *', `Content-Signal: ${signals.join(', ')}`, `Allow: ${basePath}/`]
   // Crawlers do not pay, so paid paths have no content for them.
-  if (paid === 'disallow') rules.push(...disallowPaid(catalog))
+  if (paid === 'disallow') rules.push(...disallowPaid(catalog, basePath))
   const sitemap = addressOf('sitemap', catalog, baseUrl)
   const pointer = sitemap === undefined ? '' : `\nSitemap: ${sitemap}\n`
   return `${rules.join('\n')}\n${pointer}`
@@ -18,7 +20,7 @@ export const robots = defineDocument('robots', (catalog, { baseUrl }) => {
  * One rule for a folder that contains nothing but paid routes, otherwise rules for each of its paid routes. The longest
  * rule counts (RFC 9309 §2.2.2), so a free path below a template of a paid one has a rule of its own.
  */
-function disallowPaid(catalog: Catalog): string[] {
+function disallowPaid(catalog: Catalog, basePath: string): string[] {
   const paid = pathsOf(catalog, 'paid')
   const free = [
     ...pathsOf(catalog, 'free'),
@@ -29,15 +31,15 @@ function disallowPaid(catalog: Catalog): string[] {
   const mixed = new Set(free.map(folderOf))
   const rules = paid.flatMap((path) => {
     const folder = folderOf(path)
-    if (folder !== path && !mixed.has(folder)) return [`Disallow: ${folder}/`]
-    const pattern = patternOf(path)
+    if (folder !== path && !mixed.has(folder)) return [`Disallow: ${basePath}${folder}/`]
+    const pattern = basePath + patternOf(path)
     if (pattern.endsWith('*')) return [`Disallow: ${pattern}`]
     // Without an ending, the rule would hold for every longer path.
     return [`Disallow: ${pattern}$`, `Disallow: ${pattern}?`]
   })
   const below = free
     .filter((path) => paid.some((each) => each.includes('{') && folderOf(each) === folderOf(path)))
-    .map((path) => `Allow: ${patternOf(path)}$`)
+    .map((path) => `Allow: ${basePath}${patternOf(path)}$`)
   return [...new Set([...below, ...rules])]
 }
 

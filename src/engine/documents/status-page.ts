@@ -135,6 +135,8 @@ export interface StatusModel {
   readonly version: string
   readonly revision: string
   readonly sandbox: boolean
+  /** Set while it sells for the worthless money of test networks. */
+  readonly testnet?: boolean
   /**
    * - `operational`: whatever is set up answers
    * - `degraded`: a route that is set up fails

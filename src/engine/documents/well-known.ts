@@ -1,5 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import { compact, type JsonObject } from '../base/json.ts'
+import { basePathOf } from '../base/base-path.ts'
 import { lastChange } from './listed-operations.ts'
 import {
   addressOf,
@@ -100,12 +101,13 @@ const LINK_RELATIONS: readonly (readonly [DocumentName, string])[] = [
 ]
 
 /** The Link header of `/` (RFC 8288): the served documents with their relations. */
-export function linkHeader(catalog: Catalog): string {
+export function linkHeader(catalog: Catalog, baseUrl: string): string {
+  const basePath = basePathOf(baseUrl)
   const placed = placedDocuments(catalog, '')
   return LINK_RELATIONS.flatMap(([name, relation]) => {
     const paths = placed.find((document) => document.name === name)?.paths ?? []
     // One document has two paths under /.well-known/, each for one of its relations.
     const path = paths.find((each) => each.includes(relation)) ?? paths[0]
-    return path === undefined ? [] : [`<${path}>; rel="${relation}"`]
+    return path === undefined ? [] : [`<${basePath}${path}>; rel="${relation}"`]
   }).join(', ')
 }

@@ -1,18 +1,26 @@
-import { type Catalog, colonTemplate, examplePath, iconUrl, type Route } from '../catalog/catalog.ts'
+import {
+  type Catalog,
+  colonTemplate,
+  examplePath,
+  iconUrl,
+  type Route,
+  usesTestNetworks,
+} from '../catalog/catalog.ts'
 import { compact, isJsonObject, type JsonObject } from '../base/json.ts'
 import { declaredPrice } from '../catalog/price/text.ts'
 import { spellPaths } from '../catalog/route-reference.ts'
 import { formatPrice, type Micros } from '../base/money.ts'
-import { sentence } from '../base/words.ts'
+import { joinSentences, sentence } from '../base/words.ts'
 import { lastChange, listedRoutes, usualOffers } from './listed-operations.ts'
 import { viewRoute } from './operation-view.ts'
-import { howToPay, SANDBOX } from './payment-guide.ts'
+import { howToPay, moneyNotice } from './payment-guide.ts'
 import { addressOf, defineDocument, type Facts, printJson } from './registry.ts'
 
 /** The members that x402scan documents (`version`, `resources` as addresses), and those that other readers expect. */
 export const x402Manifest = defineDocument('x402', (catalog, facts) => {
   const { name, description, ownershipProofs } = catalog.service
-  const { baseUrl, sandbox } = facts
+  const { baseUrl } = facts
+  const notice = moneyNotice(catalog, facts)
   const sold = listedRoutes(catalog).filter(
     (route) => route.kind === 'paid' && facts.paymentRequired(route) !== undefined,
   )
@@ -21,8 +29,8 @@ export const x402Manifest = defineDocument('x402', (catalog, facts) => {
       version: 1,
       x402Version: 2,
       name,
-      description: sandbox ? `${SANDBOX} ${sentence(description)}` : sentence(description),
-      origin: baseUrl,
+      description: joinSentences(notice, sentence(description)),
+      origin: new URL(baseUrl).origin,
       resources: [...new Set(sold.map((route) => baseUrl + examplePath(route)))],
       instructions: howToPay(catalog, facts).join(' '),
       // An empty list reads as a failed claim.
@@ -41,6 +49,7 @@ function payment(catalog: Catalog, facts: Facts, sold: readonly Route[]): JsonOb
     protocols: facts.protocols,
     network: first?.network,
     networks: offers.flatMap(({ network }) => network ?? []),
+    testnet: usesTestNetworks(catalog.payments) ? true : undefined,
     asset: first?.asset,
     payTo: first?.payTo,
     currency: 'USD',

@@ -53,5 +53,5 @@ export function accessLog({ now, random, observe }: AccessLogSettings): Middlewa
 function paymentOf(response: Context['response']): string | undefined {
   const payment: string | undefined = response.get('Ratecard-Payment')
   const location: string | undefined = response.get('Location')
-  return payment ?? location?.replace('/payments/', '')
+  return payment ?? /\/payments\/(.+)$/.exec(location ?? '')?.[1]
 }

@@ -3,8 +3,10 @@ import { addressOf } from '../documents/registry.ts'
 import { type IncomingHttpHeaders } from 'node:http'
 import type { RouterContext, RouterMiddleware } from '@koa/router'
 import Koa, { HttpError, type Context, type Middleware, type Next } from 'koa'
+import { basePathOf } from '../base/base-path.ts'
 import { Failure } from '../base/errors.ts'
 import { serveMcp, type McpServing, type McpSettings } from './mcp.ts'
+import { completeLinks, placeOf } from './mounting.ts'
 import { failed, note, problem, respond, type Reply } from './reply.ts'
 import type { Revision } from './revision.ts'
 import { STOPPING, type Phase } from './stopping.ts'
@@ -41,8 +43,9 @@ export function createApp(settings: AppSettings): Koa {
   app.silent = true
   app.use(accessLog(settings))
   app.use(leaving(settings))
+  app.use(completeLinks(settings.baseUrl))
   app.use(problems(settings))
-  app.use(hostFaults(settings))
+  app.use(mounted(settings))
   app.use((ctx, next) => (ctx.path.includes('/mcp') ? mcp(ctx, next) : next()))
   app.use(cors)
   app.use(canonicalPaths)
@@ -100,7 +103,7 @@ function nothingAt(path: string, { catalog, facts }: Revision): string {
   const guess = isCheap
     ? didYouMean(
         path,
-        catalog.routes.map((route) => route.path),
+        catalog.routes.map((route) => basePathOf(facts.baseUrl) + route.path),
       )
     : ''
   const list = addressOf('llms', catalog, facts.baseUrl) ?? addressOf('openapi', catalog, facts.baseUrl)
@@ -119,26 +122,33 @@ function notFound(ctx: Context, revision: Revision): Reply {
   }
 }
 
-/** Refuses requests that the surrounding application has changed so that a sale would fail; charges nothing. */
-function hostFaults({ phase, report }: AppSettings): Middleware {
+/**
+ * Removes the base path, and refuses requests that the surrounding application has changed so that a sale would fail;
+ * charges nothing.
+ */
+function mounted({ baseUrl, phase, report }: AppSettings): Middleware {
+  const basePath = basePathOf(baseUrl)
   return (ctx, next) => {
     if (phase() === 'stopping') return respond(ctx, STOPPING)
-    const fault = mountFault(ctx)
-    if (fault === undefined) return next()
-    report(new Error(fault))
-    respond(ctx, problem('internal', fault, { charged: 'no' }))
+    const place = placeOf(ctx, basePath)
+    if (place.kind === 'elsewhere') return undefined
+    const fault = place.kind === 'fault' ? place.reason : bodyFault(ctx)
+    if (fault !== undefined) {
+      report(new Error(fault))
+      return respond(ctx, problem('internal', fault, { charged: 'no' }))
+    }
+    const { url } = ctx
+    if (place.kind === 'fault' || place.url === url) return next()
+    ctx.url = place.url
+    // What surrounds this application sees its own URL again.
+    return next().finally(() => (ctx.url = url))
   }
 }
 
-/** A mistake in mounting this application, if the request shows one. */
-function mountFault({ req, url, originalUrl }: Context): string | undefined {
-  // Express and connect keep the original URL under this name; koa-mount changes the URL of the context.
-  const sent = 'originalUrl' in req && typeof req.originalUrl === 'string' ? req.originalUrl : originalUrl
-  if (sent !== url && sent.endsWith(url === '/' ? '' : url))
-    return 'this service is mounted below a path prefix, and its addresses would be wrong: mount it at the root of its host'
-  if (req.readableDidRead && !BODYLESS.has(req.method ?? ''))
-    return 'the body of this request was read before the service got it: mount the service before body parsers'
-  return undefined
+function bodyFault({ req }: Context): string | undefined {
+  return req.readableDidRead && !BODYLESS.has(req.method ?? '')
+    ? 'the body of this request was read before the service got it: mount the service before body parsers'
+    : undefined
 }
 
 const BODYLESS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])

@@ -42,6 +42,8 @@ export interface PaymentRequiredSettings {
   readonly baseUrl: string
   /** Path of a document that explains the route and contains programs that pay for it. */
   readonly docs: string
+  /** Whether the money is worthless. */
+  readonly testnet: boolean
 }
 
 /**
@@ -98,7 +100,7 @@ function problemOf(reason: Reason): JsonObject {
 function forReaders(
   route: Route,
   quote: Quote | undefined,
-  { baseUrl, docs }: PaymentRequiredSettings,
+  { baseUrl, docs, testnet }: PaymentRequiredSettings,
 ): JsonObject {
   const { operation, sample } = route
   return {
@@ -107,6 +109,7 @@ function forReaders(
       : { price: quoteMembers(operation.price, quote) }),
     ...(sample === undefined ? {} : { sample: baseUrl + sample }),
     docs: baseUrl + docs,
+    ...(testnet ? { testnet } : {}),
     ...(isUpfront(route) ? { charging: chargingOf(route) } : {}),
     ...(operation.deprecated ? { deprecated: true } : {}),
   }

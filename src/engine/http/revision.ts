@@ -1,4 +1,10 @@
-import { type Catalog, type Operation, type Route, variablesOf } from '../catalog/catalog.ts'
+import {
+  type Catalog,
+  type Operation,
+  type Route,
+  usesTestNetworks,
+  variablesOf,
+} from '../catalog/catalog.ts'
 import { PROXY } from '../catalog/check-context.ts'
 import { compileValidator, type Validator } from '../catalog/validator.ts'
 import { type LiveDocument, liveDocuments } from '../documents/all.ts'
@@ -121,7 +127,8 @@ function serveRoute(
       return keep(this, 'validate', compileValidator(route, catalog.unknownParameters))
     },
     get paymentRequired(): PaymentRequired | undefined {
-      const settings = { baseUrl, docs: docsPath(catalog, route) }
+      const testnet = usesTestNetworks(catalog.payments)
+      const settings = { baseUrl, docs: docsPath(catalog, route), testnet }
       const made = isPaid ? compilePaymentRequired(route, challengesFor, settings) : undefined
       return keep(this, 'paymentRequired', made)
     },

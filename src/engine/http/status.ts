@@ -1,4 +1,4 @@
-import { type Route, routeKey } from '../catalog/catalog.ts'
+import { type Route, routeKey, usesTestNetworks } from '../catalog/catalog.ts'
 import { countKinds, listedRoutes } from '../documents/listed-operations.ts'
 import type {
   DayFigures,
@@ -61,6 +61,7 @@ export function statusModel(revision: Revision, snapshot: StatusSnapshot): Statu
     version: service.version,
     revision: catalog.revision,
     sandbox: facts.sandbox,
+    ...(usesTestNetworks(catalog.payments) ? { testnet: true } : {}),
     ...verdict(revision, snapshot, routes),
     checked_at: new Date(now).toISOString(),
     days: days.map(dayFigures),

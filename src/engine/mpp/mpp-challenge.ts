@@ -17,6 +17,8 @@ export interface Terms {
   /** TIP-20 token contract. */
   readonly currency: string
   readonly recipient: string
+  /** Whether challenges say that the money is worthless. */
+  readonly testnet: boolean
 }
 
 /**
@@ -37,12 +39,12 @@ export function requestAmount(price: Micros): string {
   return price.toString()
 }
 
-function plainRequest({ chainId, currency, recipient }: Terms, price: Micros): JsonObject {
+function plainRequest({ chainId, currency, recipient, testnet }: Terms, price: Micros): JsonObject {
   return {
     amount: requestAmount(price),
     currency,
     recipient,
-    methodDetails: { chainId, supportedModes: ['pull'] },
+    methodDetails: { chainId, supportedModes: ['pull'], ...(testnet ? { testnet } : {}) },
   }
 }
 

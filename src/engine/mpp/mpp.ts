@@ -86,10 +86,10 @@ export function openMppNetworks(settings: MppSettings): MppNetworks {
   ]
   return {
     of: (mpp) => {
-      const { chain: chainId, currency } = mpp
+      const { chain: chainId, currency, testnet } = mpp
       const rpcUrl = rpcUrls[chainId]
       if (missing(mpp).length > 0 || recipient === undefined || rpcUrl === undefined) return undefined
-      const terms = { realm, chainId, currency, recipient }
+      const terms = { realm, chainId, currency, recipient, testnet }
       const network = networkAt(chainId, rpcUrl)
       return createMpp({ terms, secretKeys, validator, ...network, now, sleep }, random)
     },

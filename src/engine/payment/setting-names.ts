@@ -7,5 +7,7 @@ export interface SettingNames {
   readonly mppRecipient: string
   readonly mppSecretKeys: string
   readonly baseUrl: string
+  /** With the value that allows them. */
+  readonly allowTestNetworks: string
   readonly rpcUrl: (chainId: number) => string
 }

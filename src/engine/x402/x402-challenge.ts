@@ -238,7 +238,7 @@ function measuredRoutes(
   const timeoutSeconds = Math.floor(x402.timeout / 1000)
   const offers = x402.networks
     .flatMap((id) => findNetwork(id) ?? [])
-    .map((network) => offerOf({ network, payTo: ANY_ADDRESS, timeoutSeconds }))
+    .map((network) => offerOf({ network, payTo: ANY_ADDRESS, timeoutSeconds, testnet: x402.testnet }))
   const settings = { service, baseUrl, offers, nextToken: () => '' }
   return routes.flatMap((route): MeasuredRoute[] => {
     const { price } = route.operation

@@ -366,11 +366,11 @@ t.test('pays by MPP at the servers that the index of a shop names', async (t) =>
     stateDir: t.testdir(),
     url: mpp.url,
     flags: ['--max-per-call', '0.02', '--max', '0.05', '--protocol', 'mpp'],
-    env: { RPC_URL_42431: mpp.chain.rpcUrl },
+    env: { RPC_URL_4217: mpp.chain.rpcUrl },
   })
   const { isError, text, meta } = await proxy.call('work', { n: 3 })
   t.notOk(isError, text)
-  t.match(meta['ratecard/receipt'], { network: 'eip155:42431', transaction: /^0x/, charged: 'yes' })
+  t.match(meta['ratecard/receipt'], { network: 'eip155:4217', transaction: /^0x/, charged: 'yes' })
   t.equal((await mpp.chain.received(mpp.recipient)).length, 1)
 })
 

@@ -185,7 +185,7 @@ t.test('signs nothing when the shop says that the call would fail', async (t) =>
   ] as const) {
     const ran = await pay(t, [target])
     t.equal(ran.code, 4, target)
-    t.match(ran.err, new RegExp(`the call would fail: ${status} .*; --anyway sends`))
+    t.match(ran.err, new RegExp(`the call would fail: ${status}, .*; --anyway sends`))
     t.notMatch(ran.err, /signed by/)
     t.match(bill(await pay(t, [target, '--json'])), {
       status: 402,

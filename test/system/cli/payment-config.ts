@@ -89,7 +89,7 @@ t.test('names exactly the settings that are missing', async (t) => {
     told(SOLD, { payTo: PAYEE, signerKeys: [KEY], rpcUrls: { 1: 'http://127.0.0.1:1' } }),
     /RPC_URL_8453/,
   )
-  const mpp = { method: 'tempo', intent: 'charge', chain: 4217, currency: PAYEE }
+  const mpp = { method: 'tempo', intent: 'charge', chain: 4217, currency: PAYEE, testnet: false }
   const other = { ...SOLD, payments: { ...SOLD.payments, x402: undefined, mpp } }
   const all = {
     mppRecipient: PAYEE,

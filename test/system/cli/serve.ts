@@ -44,6 +44,19 @@ t.test(
   },
 )
 
+t.test('says why it refuses to start whatever LOG_LEVEL is', async (t) => {
+  const shop = writeShop(t, '  /paid/greet: { price: 1, sumary: X }\n')
+  const args = ['serve', '--port', '0', '--data-dir', shop.directory]
+  for (const level of ['error', 'silent']) {
+    const unset = await runProgram(args, { LOG_LEVEL: level })
+    t.equal(unset.code, 1, level)
+    t.match(unset.stderr, 'PAY_TO is missing', level)
+    const invalid = await runProgram([...args, '--catalog', shop.catalog], { ...MEANS, LOG_LEVEL: level })
+    t.equal(invalid.code, 1, level)
+    t.match(invalid.stderr, /catalog\.yaml:6:\d+ \w+ .*sumary/, level)
+  }
+})
+
 t.test('refuses to serve an invalid catalog, and reports all of its errors', async (t) => {
   const shop = writeShop(
     t,

@@ -4,7 +4,13 @@ import { createServer, type RequestListener } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { createRatecard, type Ratecard, type RatecardOptions } from '../../../src/engine/index.ts'
+import {
+  createRatecard,
+  defineService,
+  type Ratecard,
+  type RatecardOptions,
+  type ServiceStores,
+} from '../../../src/engine/index.ts'
 import { listen } from '../../../src/engine/http/server.ts'
 
 const CATALOG = `catalog: 1
@@ -86,6 +92,9 @@ t.test('names all invalid options together, each with its allowed values', async
     [{ catalog: undefined }, /^catalog must be the path/],
     [{ baseUrl: 'api.example.com' }, /^baseUrl must be an origin/],
     [{ baseUrl: 'https://api.example.com/v2' }, /^baseUrl must be an origin without a path/],
+    [{ basePath: 'shop' }, /^basePath must be a path such as \/shop/],
+    [{ basePath: '/shop/' }, /^basePath must be a path/],
+    [{ service: {} }, /^service must be what defineService returns/],
     [{ handler: {} }, /^handler is not an option — did you mean "handlers"\?$/],
     [{ ledger: 'postgres://127.0.0.1' }, /^ledger must be a URL: redis:/],
     [{ cache: 'redis://127.0.0.1/names' }, /^the path of cache may be the number of a database/],
@@ -161,6 +170,92 @@ t.test('refuses every request below a path prefix uncharged, with the reason', a
     t.equal(refused.status, 500, path)
     t.match(await refused.json(), { code: 'internal', charged: 'no', detail: /mount it at the root/ })
   }
+})
+
+interface VisitStores extends ServiceStores {
+  readonly visits: Map<string, number>
+}
+
+/** A service with settings and a store; `calls` tells what became of the store. */
+function countingService(calls: string[]) {
+  return defineService({
+    env: (variables) => {
+      const greeting = variables.text('GREETING')
+      if (greeting === undefined) variables.problem('GREETING', 'is missing')
+      return { greeting: greeting ?? '' }
+    },
+    stores: async ({ settings }, { handlers, payments }): Promise<VisitStores> => {
+      calls.push(`opened for ${handlers.join()} and ${payments} money by ${settings.greeting}`)
+      return {
+        visits: new Map<string, number>(),
+        lines: [],
+        unavailable: { other: 'another process has its store' },
+        close: async () => void calls.push('closed'),
+      }
+    },
+    handlers: ({ settings, stores }) => ({
+      hello: async ({ name }: { readonly name: string }) => {
+        const { visits } = stores()
+        const count = (visits.get(name) ?? 0) + 1
+        visits.set(name, count)
+        return { source: [], body: { text: `${settings.greeting} ${name}`, count } }
+      },
+      other: async () => ({ source: [], body: { text: 'other' } }),
+    }),
+  })
+}
+
+const FREE = CATALOG.replace(
+  '    sample: true\n',
+  `    sample: true
+  /count/{name}: { price: free, handler: hello, summary: Counts, parameters: { name: { type: string, example: Ada } }, example: { text: Hi, count: 1 } }
+  /other: { price: free, handler: other, summary: Another }
+`,
+)
+
+t.test('hands the stores of a service to its handlers, and closes them after the last answer', async (t) => {
+  const calls: string[] = []
+  const { handlers: _, ...options } = optionsFor(t)
+  const app = await createRatecard({
+    ...options,
+    catalog: { text: FREE },
+    service: countingService(calls),
+    secrets: { GREETING: 'Good day' },
+  })
+  const url = await serve(t, app.callback())
+  for (const count of [1, 2])
+    t.match(await (await fetch(`${url}/count/Ada`)).json(), { text: 'Good day Ada', count })
+  const unavailable = await fetch(`${url}/other`)
+  t.equal(unavailable.status, 503)
+  t.match(await unavailable.json(), { code: 'not_configured' })
+  t.strictSame(calls, ['opened for hello,hello,other and real money by Good day'])
+  await app.close()
+  t.equal(calls.at(-1), 'closed')
+})
+
+t.test('reports what a service says of its variables before its stores open', async (t) => {
+  const calls: string[] = []
+  await t.rejects(createRatecard({ ...optionsFor(t), service: countingService(calls) }), {
+    name: 'OptionError',
+    message: 'GREETING is missing',
+  })
+  t.strictSame(calls, [])
+})
+
+t.test('closes the stores of a service when the catalog cannot be served', async (t) => {
+  const calls: string[] = []
+  const service = countingService(calls)
+  await t.rejects(
+    createRatecard({
+      ...optionsFor(t),
+      catalog: { text: FREE },
+      service,
+      secrets: { GREETING: 'Hi' },
+      payments: {},
+    }),
+    /payTo is missing/,
+  )
+  t.equal(calls.at(-1), 'closed')
 })
 
 t.test('answers 503 uncharged after close', async (t) => {

@@ -1,7 +1,7 @@
 import { hasSoundChecksum, isAddress, toChecksum } from '../../base/address.ts'
 import { parseDuration } from '../../base/duration.ts'
 import { parseGwei } from '../../base/money.ts'
-import { findNetwork, NETWORKS } from '../../base/networks.ts'
+import { findNetwork, NETWORKS, TEMPO_NETWORKS } from '../../base/networks.ts'
 import { type CheckContext, deniedFiles, entriesOf, routesOf } from '../check-context.ts'
 import { didYouMean, error, type Issue, warning } from '../issue.ts'
 import type { Path } from '../yaml-document.ts'
@@ -33,6 +33,7 @@ export function* checkPayments(context: CheckContext): Generator<Issue> {
   yield* checkAddress(context, payments.mpp?.currency, ['payments', 'mpp', 'currency'])
   yield* checkDenied(context)
   yield* checkNetworks(context)
+  yield* checkMixture(context)
   yield* checkLimits(context)
   yield* checkTimes(context)
   yield* checkUpfront(context)
@@ -93,6 +94,30 @@ function* checkNetworks({ declared, document }: CheckContext): Generator<Issue> 
       yield error('list_repeats', at, message)
     } else seen.add(network.id)
   }
+}
+
+/** A price is one number on all networks: on a test network it costs nothing. */
+function* checkMixture({ declared, document }: CheckContext): Generator<Issue> {
+  const { x402, mpp } = declared.payments ?? {}
+  const offered = [
+    ...(x402?.networks ?? []).flatMap((name, index) => {
+      const network = findNetwork(name)
+      return network === undefined ? [] : [{ ...network, at: ['payments', 'x402', 'networks', index] }]
+    }),
+    ...(mpp === undefined ? [] : [{ ...tempoNetwork(mpp.chain), at: ['payments', 'mpp', 'chain'] }]),
+  ]
+  const [first] = offered
+  const other = offered.find(({ testnet }) => testnet !== first?.testnet)
+  if (first === undefined || other === undefined) return
+  const [test, real] = other.testnet ? [other, first] : [first, other]
+  const message = `${test.title} is a test network and ${real.title} is not: what costs money on one would be free on the other; leave one of them out, and test with a catalog of its own`
+  yield error('networks_mixed', document.at(other.at), message)
+}
+
+function tempoNetwork(chain: number): { readonly title: string; readonly testnet: boolean } {
+  return (
+    TEMPO_NETWORKS.find(({ chainId }) => chainId === chain) ?? { title: `Tempo (${chain})`, testnet: false }
+  )
 }
 
 function* checkTimes(context: CheckContext): Generator<Issue> {

@@ -8,10 +8,12 @@ export interface AcceptedNetwork {
   readonly payTo: string
   /** Seconds a signed payment is valid. */
   readonly timeoutSeconds: number
+  /** Whether offers say that the money is worthless. */
+  readonly testnet: boolean
 }
 
 /** What scheme exact offers on it. */
-export function offerOf({ network, payTo, timeoutSeconds }: AcceptedNetwork): NetworkOffer {
+export function offerOf({ network, payTo, timeoutSeconds, testnet }: AcceptedNetwork): NetworkOffer {
   const { address: asset, decimals, name, version } = network.token
   return {
     scheme: 'exact',
@@ -20,6 +22,6 @@ export function offerOf({ network, payTo, timeoutSeconds }: AcceptedNetwork): Ne
     decimals,
     payTo,
     timeoutSeconds,
-    extra: { name, version },
+    extra: { name, version, ...(testnet ? { testnet } : {}) },
   }
 }

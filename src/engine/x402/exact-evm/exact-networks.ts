@@ -97,13 +97,14 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
   }
   const networksOf = ({ networks }: X402Terms): Network[] => networks.flatMap((id) => findNetwork(id) ?? [])
   const payTo = isAddress(settings.payTo) ? toChecksum(settings.payTo) : settings.payTo
-  const open = (networks: readonly Network[], { timeout, limits }: X402Terms): SettleableNetwork[] =>
+  const open = (networks: readonly Network[], { timeout, limits, testnet }: X402Terms): SettleableNetwork[] =>
     networks
       .filter((network) => missing(network, settings).length === 0)
       .map((network) => ({
         network,
         payTo,
         timeoutSeconds: Math.floor(timeout / 1000),
+        testnet,
         settler: onceResolved(async () => {
           const limited = await settlers.get(network.id)?.()
           if (limited === undefined) throw new Error(`${network.id} is not in the table of networks`)

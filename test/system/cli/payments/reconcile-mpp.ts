@@ -30,7 +30,7 @@ import { addressOf, randomKey, type Hex } from '../../../support/payment.ts'
 
 /** Flags without which anvil is no Tempo chain that takes payments. */
 const TEMPO = ['--network', 'tempo', '--hardfork', 'T3', '--block-time', '1', '--mixed-mining']
-const anvil = await startAnvil(42431, TEMPO)
+const anvil = await startAnvil(4217, TEMPO)
 t.teardown(() => anvil.stop())
 
 const PATH_USD = '0x20c0000000000000000000000000000000000000'
@@ -40,7 +40,7 @@ const ABI = parseAbi([
 ])
 const payer = mnemonicToAccount('test test test test test test test test test test test junk')
 const chain = defineChain({
-  id: 42431,
+  id: 4217,
   name: 'Tempo',
   nativeCurrency: { name: 'USD', symbol: 'USD', decimals: 18 },
   rpcUrls: { default: { http: [anvil.rpcUrl] } },
@@ -69,9 +69,9 @@ async function pay(payTo: Hex, challenge: string, amount = 5000n): Promise<Hex> 
 
 function purchase(payTo: Hex, challenge: string, changes: Partial<Purchase> = {}): Purchase {
   return purchaseOf({
-    key: `mpp:eip155:42431:${challenge}`,
+    key: `mpp:eip155:4217:${challenge}`,
     protocol: 'mpp',
-    network: 'eip155:42431',
+    network: 'eip155:4217',
     asset: PATH_USD,
     payer: payer.address,
     payee: payTo,
@@ -81,7 +81,7 @@ function purchase(payTo: Hex, challenge: string, changes: Partial<Purchase> = {}
 }
 
 function sold(transaction: string, amount = '5000'): Processing {
-  return sell({ transaction, network: 'eip155:42431', payer: payer.address, amount })
+  return sell({ transaction, network: 'eip155:4217', payer: payer.address, amount })
 }
 
 /** The signed transaction was sent, and then nothing is known any more. */
@@ -101,7 +101,7 @@ interface Found {
 
 async function reconcile(t: Test, { dataDir }: LedgerFixture, code: number) {
   const ran = await runLine(['payments', 'reconcile', '--json', '--data-dir', dataDir], {
-    variables: { RPC_URL_42431: anvil.rpcUrl, PAY_TO: addressOf(randomKey()) },
+    variables: { RPC_URL_4217: anvil.rpcUrl, PAY_TO: addressOf(randomKey()) },
   })
   t.equal(ran.code, code, ran.err)
   for (const secret of SECRETS) t.notMatch(ran.out + ran.err, secret, 'nothing secret is printed')

@@ -36,7 +36,7 @@ payments:
   mpp:
     method: tempo
     intent: charge
-    chain: 42431
+    chain: 4217
     currency: '0x20c0000000000000000000000000000000000000'
 defaults: { price: 0.01, timeout: 10s }
 routes:

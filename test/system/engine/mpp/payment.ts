@@ -51,7 +51,7 @@ t.test('moves exactly the price, once, for the stock client', async (t) => {
   const authorization = await payAs(privateKeyToAccount(key), counter.challenge())
   t.equal(await counter.refusal(authorization), undefined)
   const payment = counter.take(authorization)
-  t.match(payment, { network: 'eip155:42431', payee: RECIPIENT, authorizedAmount: 5_000n, token: undefined })
+  t.match(payment, { network: 'eip155:4217', payee: RECIPIENT, authorizedAmount: 5_000n, token: undefined })
   const verification = await payment.verify()
   if (verification.kind !== 'verified') throw new Error(verification.kind)
   t.equal(verification.payer, addressOf(key), 'EIP-55')
@@ -64,7 +64,7 @@ t.test('moves exactly the price, once, for the stock client', async (t) => {
   const { block, ...receipt } = settlement.receipt
   t.strictSame(receipt, {
     transaction: hash,
-    network: 'eip155:42431',
+    network: 'eip155:4217',
     payer: addressOf(key),
     amount: '5000',
   })
@@ -76,7 +76,7 @@ t.test('moves exactly the price, once, for the stock client', async (t) => {
 
 t.test('treats the signer as the payer, whatever the credential claims', async (t) => {
   const credential = openCredential(await sign(counter.challenge()))
-  const lying = closeCredential({ ...credential, source: `did:pkh:eip155:42431:${STRANGER}` })
+  const lying = closeCredential({ ...credential, source: `did:pkh:eip155:4217:${STRANGER}` })
   const verification = await counter.take(lying).verify()
   t.match(verification, { kind: 'verified', payer: addressOf(key) })
 })
@@ -94,7 +94,7 @@ t.test('refuses a transaction that differs from the challenge, unsent', async (t
     'the memo of another realm': [{ memo: memoFor({ ...other, realm: 'evil' }) }, /memo is not bound/],
     'an empty memo': [{ memo: `0x${'0'.repeat(64)}` }, /memo is not bound/],
     'the transfer twice': [{ times: 2 }, /more than once/],
-    'another chain': [{ chainId: 4217 }, /another chain than 42431/],
+    'another chain': [{ chainId: 42431 }, /another chain than 4217/],
     'no end of validity': [{ validBefore: null }, /no validBefore/],
     'validity beyond the challenge': [{ validBefore: soon + 600 }, /longer than its challenge/],
     'a fee for us to pay': [{ feePayer: true }, /not a signed Tempo transaction/],

@@ -207,7 +207,7 @@ t.test('leaves a payment unsent whose process died before it recorded anything',
     kind: 'failed',
     refusal: { code: 'settlement_failed' },
   })
-  const elsewhere = { ...(await left(signed, recorded(signed))), network: 'eip155:4217' }
+  const elsewhere = { ...(await left(signed, recorded(signed))), network: 'eip155:42431' }
   t.match(await counter.protocol.resolve(elsewhere), { kind: 'unknown' }, 'another chain is not this one')
   t.strictSame(await charges(signed), [])
 })

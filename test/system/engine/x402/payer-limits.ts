@@ -104,7 +104,7 @@ for (const [what, code] of Object.entries(WALLETS))
 const ledger = await openLedger(t)
 const orderFor = ({ authorization, signature, expected }: Signed): SettlementRequest =>
   settlementRequestOf(
-    { network: BASE, payTo: expected.to, timeoutSeconds: 60 },
+    { network: BASE, payTo: expected.to, timeoutSeconds: 60, testnet: false },
     {
       x402Version: 2,
       accepted: {

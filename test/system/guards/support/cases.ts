@@ -198,7 +198,7 @@ export async function mppCases(runner: CaseRunner): Promise<void> {
     'without the memo': { memo: null },
     'two transfers in the transaction': { times: 2 },
     'a transaction without an end': { validBefore: null },
-    'a transaction of another chain': { chainId: 4217 },
+    'a transaction of another chain': { chainId: 42431 },
     'a transaction that wants us to pay the fee': { feePayer: true },
   } as const
   for (const [title, faults] of Object.entries(faulty)) {

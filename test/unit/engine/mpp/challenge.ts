@@ -26,6 +26,7 @@ const TERMS = {
   chainId: 4217,
   currency: '0x20C000000000000000000000b9537d11c60E8b50',
   recipient: '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
+  testnet: false,
 }
 const NOW = Date.parse('2026-11-20T20:19:26.867Z')
 const SCOPE = 'gamestore/app:4wcWLuDZ5ZyyJYJdYLvTkVw_JK9hkvBhRMIVhGSgA8k'

@@ -167,7 +167,7 @@ t.test('makes every route of any valid catalog fit for a facilitator’s list', 
 t.test('describes input and output in the 402 of every route, where probers look', async (t) => {
   const offers = NETWORKS.filter(({ testnet }) => !testnet)
     .slice(0, 4)
-    .map((network) => offerOf({ network, payTo: `0x${'1'.repeat(40)}`, timeoutSeconds: 60 }))
+    .map((network) => offerOf({ network, payTo: `0x${'1'.repeat(40)}`, timeoutSeconds: 60, testnet: false }))
   const { service } = shippedCatalog()
   for (const route of routes) {
     const price = fixedPriceOf(route)
@@ -184,7 +184,7 @@ t.test('lists every route untrimmed, and trims its header without hollow example
   const { service } = shippedCatalog()
   const network = NETWORKS.find(({ id }) => id === 'eip155:8453')
   if (network === undefined) throw new Error('no network')
-  const offers = [offerOf({ network, payTo: `0x${'1'.repeat(40)}`, timeoutSeconds: 60 })]
+  const offers = [offerOf({ network, payTo: `0x${'1'.repeat(40)}`, timeoutSeconds: 60, testnet: false })]
   const settings = { service, baseUrl: 'https://api.example.com', offers, nextToken: () => '' }
   for (const route of routes) {
     const { published, listing } = createChallenge(route, fixedPriceOf(route), settings)
@@ -218,7 +218,7 @@ t.test('keeps what helps to choose and to call in a header of four networks', as
   const { service } = shippedCatalog()
   const offers = NETWORKS.filter(({ testnet }) => !testnet)
     .slice(0, 4)
-    .map((network) => offerOf({ network, payTo: `0x${'1'.repeat(40)}`, timeoutSeconds: 60 }))
+    .map((network) => offerOf({ network, payTo: `0x${'1'.repeat(40)}`, timeoutSeconds: 60, testnet: false }))
   const settings = { service, baseUrl: 'https://api.example.com', offers, nextToken: () => 'x'.repeat(24) }
   let [described, tagged, pictured] = [0, 0, 0]
   for (const route of routes) {
