@@ -26,6 +26,7 @@ import { invalidConfig, missingConfig, movedPayee } from './config-problems.ts'
 import { CatalogReload, errorsOf, type Reload } from './catalog-reload.ts'
 import { CatalogSource } from './catalog-source.ts'
 import type { KeptRevisions } from './kept-revisions.ts'
+import type { OnFacilitatorOutcome } from '../x402/facilitators/observed-facilitator.ts'
 import { systemRuntime, type RpcTransport, type Runtime } from '../base/runtime.ts'
 
 /** A catalog that is being served. */
@@ -121,6 +122,8 @@ export interface Instruments extends Pick<
   readonly observe: Observe | undefined
   /** Sends the calls of nodes in place of `runtime`. */
   readonly caller: RpcTransport | undefined
+  /** Called for each answer of a facilitator about a payment. */
+  readonly noteFacilitator: OnFacilitatorOutcome | undefined
 }
 
 const NO_INSTRUMENTS: Instruments = {
@@ -131,6 +134,7 @@ const NO_INSTRUMENTS: Instruments = {
   operatorRoute: undefined,
   observe: undefined,
   caller: undefined,
+  noteFacilitator: undefined,
 }
 
 /** A service, with what its host shows of it. */
@@ -256,7 +260,7 @@ async function compose(
   const baseUrl = new URL(options.baseUrl).origin
   const payeeIn = (revised: Catalog): string => parts.payments.payTo || (revised.payments.payTo ?? '')
   const config = { ...parts.payments, payTo: payeeIn(catalog) }
-  const { observe, caller, ...instruments } =
+  const { observe, caller, noteFacilitator, ...instruments } =
     (await host.instrument?.({ ledger, ledgerFile, payments: config })) ?? NO_INSTRUMENTS
   const { fetch: fetcher, ...sources } = options.runtime ?? {}
   const runtime: Runtime = {
@@ -266,7 +270,17 @@ async function compose(
     ...(caller === undefined ? {} : { caller }),
   }
   const owner = `${process.pid}-${Buffer.from(runtime.random(9)).toString('base64url')}`
-  const networks = openNetworks({ config, names, baseUrl, ledger, owner, runtime, log, report })
+  const networks = openNetworks({
+    config,
+    names,
+    baseUrl,
+    ledger,
+    owner,
+    runtime,
+    log,
+    report,
+    noteFacilitator,
+  })
   const problems = [...missingConfig(catalog, config, networks, names), ...invalidConfig(config, names)]
   if (problems.length > 0) throw new OptionError(problems)
   const render: Renderer = ({ catalog: revised, facts }) => {

@@ -210,6 +210,7 @@ t.test('sums revenue exactly', async (t) => {
     health: async () => [],
     revision: () => 'r1',
     isRefused: () => false,
+    denyLists: () => [],
     rpcUrls: {},
     ledgerFile: undefined,
   })
