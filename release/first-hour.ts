@@ -58,7 +58,7 @@ const WORDS: Readonly<Record<Manager, Words>> = {
 /** Installs each tarball in an empty folder and does there what the guide does in its first hour. Throws what goes wrong. */
 export async function firstHour(
   folder: string,
-  { path }: Tools,
+  { node, path }: Tools,
   manager: Manager,
   tarballs: Tarballs,
 ): Promise<void> {
@@ -86,6 +86,7 @@ export async function firstHour(
   }
   try {
     await type(`export PATH=${path}:$PATH`)
+    await type('node --version', new RegExp(`^${node}$`, 'm'))
     await type(add([tarball('ratecard')]))
     await type(`${exec} ratecard --version`, new RegExp(`^ratecard ${manifestOf('.').version}$`, 'm'))
     await type(`${exec} ratecard init`)

@@ -20,8 +20,7 @@ function show({ manifest, files, bytes, unpackedBytes }: Packed): void {
   const folders = new Map<string, string[]>()
   for (const { path } of files)
     folders.set(dirname(path), [...(folders.get(dirname(path)) ?? []), basename(path)])
-  for (const [folder, names] of [...folders].toSorted())
-    console.log(`  ${folder}: ${names.toSorted().join(' ')}`)
+  for (const [folder, names] of folders) console.log(`  ${folder}: ${names.join(' ')}`)
 }
 
 /** What went wrong on each Node.js with each package manager. */

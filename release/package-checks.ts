@@ -57,7 +57,9 @@ function fileProblems({ files }: Packed): string[] {
 }
 
 function sizeProblems({ manifest: { name }, bytes, unpackedBytes }: Packed): string[] {
-  const { packed = 0, unpacked = 0 } = LIMITS[name] ?? {}
+  const limits = LIMITS[name]
+  if (limits === undefined) return ['has no limit of its size']
+  const { packed, unpacked } = limits
   return [
     ...(bytes > packed ? [`${bytes} bytes, more than ${packed}`] : []),
     ...(unpackedBytes > unpacked ? [`${unpackedBytes} bytes unpacked, more than ${unpacked}`] : []),
