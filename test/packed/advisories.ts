@@ -1,7 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
-import t from 'tap'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
 import { listening } from '../support/http.ts'
 import { ROOT } from '../support/markdown.ts'
 
@@ -22,10 +25,18 @@ const registry = await listening(
 )
 t.teardown(() => registry.close())
 
-async function check(): Promise<{ readonly code: unknown; readonly output: string }> {
+async function check(t: Test): Promise<{ readonly code: unknown; readonly output: string }> {
+  // npm remembers advisories by their number.
+  const cache = mkdtempSync(join(tmpdir(), 'ratecard-advisories-'))
+  t.teardown(() => rmSync(cache, { recursive: true, force: true }))
   const child = spawn('npm', ['run', '--silent', 'advisories'], {
     cwd: ROOT,
-    env: { ...process.env, npm_config_registry: registry.url, npm_config_fetch_retries: '0' },
+    env: {
+      ...process.env,
+      npm_config_registry: registry.url,
+      npm_config_cache: cache,
+      npm_config_fetch_retries: '0',
+    },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   let output = ''
@@ -37,7 +48,7 @@ async function check(): Promise<{ readonly code: unknown; readonly output: strin
 t.test('fails for a high or critical advisory in code that a package contains', async (t) => {
   for (const severity of ['high', 'critical']) {
     severities = { ox: severity, tap: 'critical' }
-    const { code, output } = await check()
+    const { code, output } = await check(t)
     t.equal(code, 1)
     t.match(output, new RegExp(`ox@[\\d.]+.*: ${severity}: Bad ox .*https://example.com/ox`))
     t.notMatch(output, 'Bad tap')
@@ -46,14 +57,14 @@ t.test('fails for a high or critical advisory in code that a package contains', 
 
 t.test('passes advisories in what is not bundled, and lower ones', async (t) => {
   severities = { tap: 'critical', koa: 'high', ws: 'moderate' }
-  const { code, output } = await check()
+  const { code, output } = await check(t)
   t.equal(code, 0)
   t.match(output, /^0 high or critical advisories in \d+ bundled packages$/m)
 })
 
 t.test('says that nothing was checked when the registry has no advisories', async (t) => {
   severities = undefined
-  const { code, output } = await check()
+  const { code, output } = await check(t)
   t.equal(code, 0)
   t.match(output, /^bundled code was not checked: /)
 })
