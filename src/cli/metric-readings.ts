@@ -7,6 +7,12 @@ import type { PaymentRecord } from '../engine/ledger/payment-record.ts'
 import type { NetworkHealth } from '../engine/payment/network-health.ts'
 import type { Revenue } from './revenue.ts'
 
+export interface DenyList {
+  /** As the catalog names it. */
+  readonly name: string
+  readonly path: string
+}
+
 export interface MetricSources {
   readonly ledger: Ledger
   readonly now: () => number
@@ -17,6 +23,8 @@ export interface MetricSources {
   readonly revision: () => string
   /** Whether the catalog file is refused, and an earlier revision served in its place. */
   readonly isRefused: () => boolean
+  /** The files of denied payers. */
+  readonly denyLists: () => readonly DenyList[]
   /** The file of a ledger on this machine. */
   readonly ledgerFile: string | undefined
 }
@@ -66,6 +74,17 @@ export class Readings {
     const fault: unknown = await this.#sources.ledger.check().catch((caught: unknown) => caught)
     if (fault === undefined) return undefined
     return fault instanceof LedgerLostError ? 'lost' : 'unavailable'
+  }
+
+  /** Seconds since each file of denied payers was written; NaN for one that is gone. */
+  denyListAges(): Promise<readonly (readonly [name: string, seconds: number])[]> {
+    const { denyLists, now } = this.#sources
+    return Promise.all(
+      denyLists().map(async ({ name, path }) => {
+        const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Number.NaN }))
+        return [name, Math.max(0, now() - mtimeMs) / 1000] as const
+      }),
+    )
   }
 
   /** Undefined for a ledger that has no file on this machine. */

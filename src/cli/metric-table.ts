@@ -3,7 +3,7 @@ import type { SourceFigures } from '../engine/service-definition.ts'
 import type { NetworkHealth } from '../engine/payment/network-health.ts'
 import type { Readings } from './metric-readings.ts'
 
-/** Every label is a name of the catalog, of a network or of an error: none can be made up by a caller. */
+/** Every label is a name of the catalog, of a setting, of a network or of an error: none can be made up by a caller. */
 export type Labels = Readonly<Record<string, string>>
 type Row = readonly [labels: Labels, value: number]
 
@@ -21,6 +21,14 @@ export const COUNTED = {
   ratecard_upstream_failures_total: {
     help: 'Answers that failed because an upstream did, by its cause: refused, name, tls, timeout, status, type or body',
     labels: ['route', 'cause'],
+  },
+  ratecard_catalog_reloads_total: {
+    help: 'Times the changed catalog was read: served from then on, or refused',
+    labels: ['result'],
+  },
+  ratecard_facilitator_requests_total: {
+    help: 'Requests to facilitators: ok, refused (not this payment), pending, declined (not us), unreached or lost',
+    labels: ['facilitator', 'request', 'result'],
   },
   ratecard_cache_answers_total: {
     help: 'Answers that came from the cache (hit) or were made for the request (miss)',
@@ -214,5 +222,13 @@ export const READINGS: readonly Reading[] = [
     help: '1 while the catalog file cannot be served, and an earlier revision is served in its place',
     labels: [],
     rows: ({ isRefused }) => [[{}, isRefused ? 1 : 0]],
+  },
+  {
+    name: 'ratecard_deny_list_age_seconds',
+    kind: 'gauge',
+    help: 'Time since a file of payments.payers.deny was written',
+    labels: ['list'],
+    rows: async (readings) =>
+      (await readings.denyListAges()).map(([list, seconds]): Row => [{ list }, seconds]),
   },
 ]

@@ -1,7 +1,9 @@
 import type { Counter, Registry } from 'prom-client'
 import type { AccessRecord } from '../engine/base/access-record.ts'
+import type { Reload } from '../engine/app/catalog-reload.ts'
 import type { RpcTransport } from '../engine/base/runtime.ts'
 import type { PaymentRecord } from '../engine/ledger/payment-record.ts'
+import type { OnFacilitatorOutcome } from '../engine/x402/facilitators/observed-facilitator.ts'
 import { COUNTED, READINGS, type Labels, type Reading } from './metric-table.ts'
 import { Readings, type MetricSources } from './metric-readings.ts'
 import { Revenue } from './revenue.ts'
@@ -18,6 +20,8 @@ export interface Metrics {
   readonly settle: (previous: PaymentRecord, next: PaymentRecord) => void
   /** Counts calls of nodes, and failed or unreadable answers. */
   readonly countCalls: (call: RpcTransport) => RpcTransport
+  readonly noteFacilitator: OnFacilitatorOutcome
+  readonly noteReload: (reload: Reload) => void
   readonly read: () => Promise<{ readonly type: string; readonly text: string }>
 }
 
@@ -74,6 +78,9 @@ export async function openMetrics(settings: MetricsSettings): Promise<Metrics> {
       const response = await call(url, request).catch(fail)
       return { json: () => response.json().catch(fail) }
     },
+    noteFacilitator: (outcome) => count('ratecard_facilitator_requests_total', { ...outcome }),
+    noteReload: ({ kind }) =>
+      count('ratecard_catalog_reloads_total', { result: kind === 'reloaded' ? 'served' : 'refused' }),
     read: async () => ({ type: registry.contentType, text: await registry.metrics() }),
   }
 }

@@ -1,3 +1,4 @@
+import { dirname, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { namesOf } from '../engine/app/catalog-reload.ts'
 import { OptionError } from '../engine/app/options.ts'
@@ -89,8 +90,9 @@ export async function runServer(call: Call, plan: Plan, log: Log): Promise<numbe
   const host = plan.sandbox ? '127.0.0.1' : env.host
   try {
     const process: ServerProcess = { call, plan, log, server, host, watch, supervisor, opened }
-    const { app, port } = await start(process)
-    serveRevisions(process, app, port, signals)
+    const started = await start(process)
+    const { app, port } = started
+    serveRevisions(process, started, signals)
     await Promise.race([
       stopped(process, app, signals, drainMs),
       ...(supervisor === undefined ? [] : [replaced(process, supervisor, port)]),
@@ -103,6 +105,8 @@ export async function runServer(call: Call, plan: Plan, log: Log): Promise<numbe
 
 interface Started {
   readonly app: OpenRatecard
+  /** Undefined when nobody may read them. */
+  readonly metrics: Metrics | undefined
   readonly port: number
 }
 
@@ -151,6 +155,11 @@ async function start(process: ServerProcess): Promise<Started> {
               health: () => app.networks.x402.health(),
               revision: () => app.service.revision().catalog.revision,
               isRefused: () => app.service.refused() !== undefined,
+              denyLists: () =>
+                app.service.revision().catalog.payments.denyLists.map((name) => ({
+                  name,
+                  path: resolve(dirname(plan.file), name),
+                })),
             })
       return {
         figures,
@@ -159,6 +168,7 @@ async function start(process: ServerProcess): Promise<Started> {
         settle: metrics?.settle,
         observe: metrics?.observe,
         caller: metrics?.countCalls(systemRuntime.caller),
+        noteFacilitator: metrics?.noteFacilitator,
         operatorRoute: metrics === undefined ? undefined : metricsRoute(env, metrics),
       }
     },
@@ -181,7 +191,7 @@ async function start(process: ServerProcess): Promise<Started> {
       port,
       host,
     })
-  return { app, port }
+  return { app, metrics, port }
 }
 
 /** Where a catalog is served. */
@@ -262,7 +272,7 @@ function cacheTitle({ titles }: OpenRatecard, { env }: Call, { sandbox }: Plan):
 }
 
 /** Serves the catalog as its files change. */
-function serveRevisions(process: ServerProcess, app: OpenRatecard, port: number, signals: Signals): void {
+function serveRevisions(process: ServerProcess, { app, metrics, port }: Started, signals: Signals): void {
   const { plan, log, watch, supervisor } = process
   const reportServing = (): void =>
     supervisor?.report({
@@ -272,6 +282,7 @@ function serveRevisions(process: ServerProcess, app: OpenRatecard, port: number,
   const restart = plan.watch ? '' : ' (new handler code needs a restart)'
   const again = async (): Promise<void> => {
     const result = await app.reload()
+    metrics?.noteReload(result)
     const { revision } = result
     if (result.kind === 'refused') {
       const message = `${result.reason}\n\n${plan.file}: still serving revision ${revision}`

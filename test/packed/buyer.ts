@@ -1,13 +1,13 @@
-import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import t, { type Test } from 'tap'
+import { pack } from '../../release/packages.ts'
+import { run } from '../../release/shell.ts'
 import { onchainClient } from '../support/base-chain.ts'
 import { writeShop } from '../support/catalogs.ts'
-import { ROOT } from '../support/markdown.ts'
 import { addressOf } from '../support/payment.ts'
 import { readSandboxFile, runProgram, startServer } from '../support/server.ts'
 
@@ -26,12 +26,6 @@ mcp_servers: { shop: { title: Greetings } }
 const ROUTES = `  /paid/greet: { price: 0.01, summary: Greets, parameters: { name: { type: string, minLength: 2 } }, example: { greeting: Hello }, tool: shop.greet }
 `
 
-function run(command: string, cwd: string): string {
-  const { status, stdout, stderr } = spawnSync('bash', ['-euc', command], { cwd, encoding: 'utf8' })
-  if (status !== 0) throw new Error(`${command} ended with ${status}:\n${stdout}\n${stderr}`)
-  return stdout
-}
-
 interface Component {
   readonly name: string
   readonly version: string
@@ -40,12 +34,9 @@ interface Component {
 
 /** Installs the packed tarball in an empty folder, as npx does. */
 function install(): void {
-  const [tarball = ''] = run(
-    `npm pack --silent --ignore-scripts --pack-destination ${PLACE}`,
-    join(ROOT, 'src/buyer'),
-  ).split('\n')
+  const { tarball } = pack('src/buyer', PLACE)
   writeFileSync(join(PLACE, 'package.json'), '{ "private": true }')
-  run(`npm install --offline --no-audit --no-fund ./${tarball}`, PLACE)
+  run(`npm install --offline ${tarball}`, PLACE)
 }
 
 const shop = writeShop(t, ROUTES, HEAD)

@@ -1,71 +1,83 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import t from 'tap'
+import { packageProblems } from '../../release/package-checks.ts'
+import { pack, PUBLISHED, ROOT, versionProblems } from '../../release/packages.ts'
+import { attempt, run } from '../../release/shell.ts'
 import { replay } from './support/dockerfile.ts'
-import { ROOT } from '../support/markdown.ts'
 import { startServer } from '../support/server.ts'
 import { Session } from './support/terminal-session.ts'
 
 const PLACE = mkdtempSync(join(tmpdir(), 'ratecard-publish-'))
 t.teardown(() => spawnSync('rm', ['-rf', PLACE]))
 
-function run(command: string, cwd = ROOT): { readonly code: number | null; readonly output: string } {
-  const env = { ...process.env, npm_config_audit: 'false', npm_config_fund: 'false' }
-  const { status, stdout, stderr } = spawnSync('bash', ['-euc', command], { cwd, encoding: 'utf8', env })
-  return { code: status, output: `${stdout}\n${stderr}` }
-}
-
-interface Packed {
-  readonly filename: string
-  readonly files: readonly { readonly path: string }[]
-}
-
-function pack(folder: string): Packed {
-  const { output } = run(`npm pack --json --ignore-scripts --pack-destination ${PLACE}`, folder)
-  const [packed] = JSON.parse(output.slice(output.indexOf('['), output.lastIndexOf(']') + 1)) as Packed[]
-  if (packed === undefined) throw new Error(output)
-  return packed
-}
-
-const framework = pack(ROOT)
-const creator = pack(join(ROOT, 'create-ratecard'))
+const [framework, buyer, creator] = PUBLISHED.map((folder) => pack(folder, PLACE))
+if (framework === undefined || buyer === undefined || creator === undefined)
+  throw new Error('three are packed')
 
 t.test('the package contains the framework, without the shop and without sources', async (t) => {
   const paths = framework.files.map(({ path }) => path)
   for (const path of [
     'dist/main.js',
     'dist/engine/index.d.ts',
+    'dist/vendor/sbom.json',
     'catalog.schema.json',
     'LICENSE',
     'README.md',
   ])
     t.ok(paths.includes(path), path)
-  t.same(
-    paths.filter((path) => /^(?:src|test|docs|deploy)\/|^dist\/service|^catalog\.yaml$|\.map$/.test(path)),
-    [],
-  )
+})
+
+for (const packed of [framework, buyer, creator])
+  t.test(`${packed.manifest.name} is in order: files, size, licences, publint, attw`, async (t) => {
+    t.same(packageProblems(packed), [])
+  })
+
+t.test('refuses files that no user needs, missing ones, and a package that has grown', async (t) => {
+  const unneeded = [
+    'dist/main.js.map',
+    'dist/.tsbuildinfo',
+    'dist/service/index.js',
+    'dist/cli/check.d.ts',
+    'test/a.js',
+  ]
+  const files = [
+    ...framework.files.filter(({ path }) => path !== 'LICENSE'),
+    ...unneeded.map((path) => ({ path, size: 1 })),
+  ]
+  t.same(packageProblems({ ...framework, files, bytes: 1e9 }), [
+    ...unneeded.map((path) => `${path}: no user needs it`),
+    'LICENSE is missing',
+    '1000000000 bytes, more than 2200000',
+  ])
+})
+
+t.test('has one version for all packages', async (t) => {
+  t.same(versionProblems(), [])
+})
+
+t.test('refuses to publish from a machine of a person', async (t) => {
+  const { ACTIONS_ID_TOKEN_REQUEST_URL: _, ...env } = process.env
+  const { status, stderr } = spawnSync(process.execPath, ['--import=tsx', 'release/main.ts'], {
+    cwd: ROOT,
+    env,
+    encoding: 'utf8',
+  })
+  t.equal(status, 1)
+  t.match(stderr, /^refused: only .*release\.yml publishes, with provenance$/m)
 })
 
 t.test('passes a dry run of npm publish without warnings', async (t) => {
-  for (const folder of [ROOT, join(ROOT, 'create-ratecard'), join(ROOT, 'src/buyer')]) {
-    const { code, output } = run('npm publish --dry-run --ignore-scripts --provenance=false', folder)
+  for (const folder of PUBLISHED) {
+    const { code, output } = attempt(
+      'npm publish --dry-run --ignore-scripts --provenance=false',
+      join(ROOT, folder),
+    )
     t.equal(code, 0, folder, { output })
     // Nobody is logged in here.
     t.notMatch(output, /npm warn publish (?!This command requires you to be logged in)/, folder)
-  }
-})
-
-t.test('passes publint and attw', async (t) => {
-  const tarball = join(PLACE, framework.filename)
-  const bin = join(ROOT, 'node_modules/.bin')
-  for (const command of [
-    `${bin}/publint run ${tarball} --strict`,
-    `${bin}/attw ${tarball} --profile esm-only`,
-  ]) {
-    const { code, output } = run(command)
-    t.equal(code, 0, command, { output })
   }
 })
 
@@ -73,15 +85,14 @@ t.test(
   'npm create ratecard creates a project in TypeScript that compiles, tests, sells and runs in an image',
   async (t) => {
     writeFileSync(join(PLACE, 'package.json'), '{ "private": true }')
-    const installed = run(`npm install --prefer-offline ./${framework.filename} ./${creator.filename}`, PLACE)
-    t.equal(installed.code, 0, 'installed', { output: installed.output })
-    const created = run('npx --no-install create-ratecard shop --typescript', PLACE)
-    t.equal(created.code, 0, 'created', { output: created.output })
+    run(`npm install --prefer-offline ${framework.tarball} ${creator.tarball}`, PLACE)
+    run('npx --no-install create-ratecard shop --typescript', PLACE)
     const shop = join(PLACE, 'shop')
-    for (const path of ['Dockerfile', '.github/workflows/ci.yml', 'handlers/catalog.ts', framework.filename])
+    const tarball = basename(framework.tarball)
+    for (const path of ['Dockerfile', '.github/workflows/ci.yml', 'handlers/catalog.ts', tarball])
       t.ok(existsSync(join(shop, path)), path)
     const { dependencies } = JSON.parse(readFileSync(join(shop, 'package.json'), 'utf8'))
-    t.same(dependencies, { ratecard: `file:${framework.filename}` })
+    t.same(dependencies, { ratecard: `file:${tarball}` })
     for (const command of [
       'npm install --prefer-offline',
       'npx ratecard check',
@@ -89,7 +100,7 @@ t.test(
       'npm run check',
       'npm test',
     ]) {
-      const { code, output } = run(command, shop)
+      const { code, output } = attempt(command, shop)
       t.equal(code, 0, command, { output })
     }
     const session = new Session(shop)

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { parse } from 'yaml'
+import { COUNTED, READINGS } from '../../src/cli/metric-table.ts'
 import { NETWORKS } from '../../src/engine/base/networks.ts'
 import { readEnv } from '../../src/env.ts'
 import { service } from '../../src/service/index.ts'
@@ -100,11 +101,26 @@ t.test('the proxy sends requests to every instance', async (t) => {
   t.match(text('Dockerfile'), /PORT=4021/)
 })
 
-t.test('every alert has a query, a severity and a text', async (t) => {
+interface Alert {
+  readonly alert: string
+  readonly expr: string
+  readonly annotations: { readonly runbook_url: string }
+}
+
+function alerts(): readonly Alert[] {
   const { groups } = parse(text('alerts.yml')) as {
-    readonly groups: readonly { readonly rules: readonly Readonly<Record<string, unknown>>[] }[]
+    readonly groups: readonly { readonly rules: readonly Alert[] }[]
   }
-  const rules = groups.flatMap((group) => group.rules)
+  return groups.flatMap((group) => group.rules)
+}
+
+interface Panel {
+  readonly title: string
+  readonly targets?: readonly { readonly expr: string }[]
+}
+
+t.test('every alert has a query, a severity, a text and a runbook', async (t) => {
+  const rules = alerts()
   t.ok(rules.length >= 10)
   for (const rule of rules)
     t.match(rule, {
@@ -113,6 +129,38 @@ t.test('every alert has a query, a severity and a text', async (t) => {
       labels: { severity: /^(page|ticket)$/ },
       annotations: { summary: /\w/, description: /\.$/ },
     })
+  t.same(
+    rules.map(({ annotations }) => annotations.runbook_url),
+    rules.map(
+      ({ alert }) => `https://github.com/ratecard/ratecard/blob/main/docs/alerts.md#${alert.toLowerCase()}`,
+    ),
+  )
+  const headings = Array.from(text('../docs/alerts.md').matchAll(/^## (.+)$/gm), ([, name = '']) => name)
+  t.same(headings.toSorted(), rules.map(({ alert }) => alert).toSorted())
+})
+
+t.test('alerts and dashboard ask for labels that their metrics have', async (t) => {
+  const { panels } = JSON.parse(text('grafana.json')) as { readonly panels: readonly Panel[] }
+  const labelsOf = new Map<string, readonly string[]>([
+    ...Object.entries(COUNTED).map(([name, { labels }]) => [name, labels] as const),
+    ...READINGS.map(({ name, labels }) => [name, labels] as const),
+    ['ratecard_request_duration_seconds_bucket', ['route', 'le']],
+  ])
+  const queries = [
+    ...alerts().map(({ alert, expr }) => ({ place: alert, expr })),
+    ...panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => ({ place: title, expr }))),
+  ]
+  t.ok(queries.length > 40)
+  for (const { place, expr } of queries) {
+    const known = new Set(['instance'])
+    for (const [name] of expr.matchAll(/\bratecard_\w+/g))
+      for (const label of labelsOf.get(name) ?? []) known.add(label)
+    const asked = [
+      ...Array.from(expr.matchAll(/by \(([^)]*)\)/g)).flatMap(([, list = '']) => list.split(', ')),
+      ...Array.from(expr.matchAll(/[{,](\w+)[=!]/g), ([, name = '']) => name),
+    ]
+    for (const label of asked) t.ok(known.has(label), `${place}: ${label}`)
+  }
 })
 
 t.test('the deployment page serves an own catalog from every instance', async (t) => {

@@ -8,6 +8,7 @@ import { openMppNetworks, type MppNetworks } from '../mpp/mpp.ts'
 import type { Protocol } from '../payment/protocol.ts'
 import type { SettingNames } from '../payment/setting-names.ts'
 import type { FacilitatorAccess } from '../x402/facilitators/facilitator-client.ts'
+import type { OnFacilitatorOutcome } from '../x402/facilitators/observed-facilitator.ts'
 import { openX402Networks, type X402Networks } from '../x402/exact-evm/exact-networks.ts'
 import { exactScheme } from '../x402/exact-evm/exact.ts'
 import type { OpenScheme, Scheme, X402Terms } from '../x402/scheme.ts'
@@ -97,6 +98,8 @@ export interface NetworkDeps {
   readonly log: (line: string) => void
   /** Receives errors that did not prevent an answer. */
   readonly report: (fault: unknown) => void
+  /** Called for each answer of a facilitator about a payment. */
+  readonly noteFacilitator?: OnFacilitatorOutcome | undefined
 }
 
 /** The networks for payments, kept across revisions: signers keep their queues, and MPP its thread. */
@@ -108,11 +111,11 @@ export interface AllNetworks {
 }
 
 export function openNetworks(deps: NetworkDeps): AllNetworks {
-  const { config, names, baseUrl, runtime, ledger, owner, log, report } = deps
+  const { config, names, baseUrl, runtime, ledger, owner, log, report, noteFacilitator } = deps
   const { rpcUrls, mppRecipient: recipient, mppSecretKeys: secretKeys, schemes = [] } = config
   const context = { ...runtime, ledger, owner, now: ledger.now, report: log }
   return {
-    x402: openX402Networks({ ...runtime, ...config, names, ledger, owner, report: log }),
+    x402: openX402Networks({ ...runtime, ...config, names, ledger, owner, report: log, noteFacilitator }),
     schemes: schemes.map((open) => open(context)),
     mpp: openMppNetworks({ ...runtime, names, baseUrl, recipient, secretKeys, rpcUrls, report }),
   }

@@ -26,6 +26,7 @@ import { forbiddenNetworks, invalidConfig, missingConfig, movedPayee } from './c
 import { CatalogReload, errorsOf, type Reload } from './catalog-reload.ts'
 import { CatalogSource } from './catalog-source.ts'
 import type { KeptRevisions } from './kept-revisions.ts'
+import type { OnFacilitatorOutcome } from '../x402/facilitators/observed-facilitator.ts'
 import { systemRuntime, type RpcTransport, type Runtime } from '../base/runtime.ts'
 
 /** A catalog that is being served. */
@@ -90,6 +91,8 @@ export interface Instruments extends Pick<
   readonly observe: Observe | undefined
   /** Sends the calls of nodes in place of `runtime`. */
   readonly caller: RpcTransport | undefined
+  /** Called for each answer of a facilitator about a payment. */
+  readonly noteFacilitator: OnFacilitatorOutcome | undefined
 }
 
 const NO_INSTRUMENTS: Instruments = {
@@ -100,6 +103,7 @@ const NO_INSTRUMENTS: Instruments = {
   operatorRoute: undefined,
   observe: undefined,
   caller: undefined,
+  noteFacilitator: undefined,
 }
 
 /** A service, with what its host shows of it. */
@@ -225,7 +229,7 @@ async function compose(
   const baseUrl = publicAddress(options)
   const payeeIn = (revised: Catalog): string => parts.payments.payTo || (revised.payments.payTo ?? '')
   const config = { ...parts.payments, payTo: payeeIn(catalog) }
-  const { observe, caller, ...instruments } =
+  const { observe, caller, noteFacilitator, ...instruments } =
     (await host.instrument?.({ ledger, ledgerFile, payments: config })) ?? NO_INSTRUMENTS
   const { fetch: fetcher, ...sources } = options.runtime ?? {}
   const runtime: Runtime = {
@@ -235,7 +239,17 @@ async function compose(
     ...(caller === undefined ? {} : { caller }),
   }
   const owner = `${process.pid}-${Buffer.from(runtime.random(9)).toString('base64url')}`
-  const networks = openNetworks({ config, names, baseUrl, ledger, owner, runtime, log, report })
+  const networks = openNetworks({
+    config,
+    names,
+    baseUrl,
+    ledger,
+    owner,
+    runtime,
+    log,
+    report,
+    noteFacilitator,
+  })
   const problemsOf = (revised: Catalog): string[] => [
     ...forbiddenNetworks(revised, options.payments ?? {}, names),
     ...missingConfig(revised, config, networks, names),

@@ -66,6 +66,8 @@ export interface Payments {
   readonly redeliver: number
   /** Addresses whose payments are refused, in lower case. */
   readonly denied: readonly string[]
+  /** The files that these addresses come from, as the catalog names them. */
+  readonly denyLists: readonly string[]
   readonly payerLimit: PayerLimit | undefined
   readonly x402:
     | {

@@ -91,11 +91,13 @@ function compilePayments(context: CheckContext): Payments {
     document,
   } = context
   const { x402, mpp } = payments ?? {}
+  const denyLists = deniedFiles(context)
   return {
     payTo: payments?.pay_to === undefined ? undefined : toChecksum(payments.pay_to),
     repriceGrace: duration(payments?.reprice_grace, '5m'),
     redeliver: duration(payments?.redeliver, '24h'),
-    denied: [...new Set(deniedFiles(context).flatMap(({ lines = [] }) => lines.map(({ word }) => word)))],
+    denied: [...new Set(denyLists.flatMap(({ lines = [] }) => lines.map(({ word }) => word)))],
+    denyLists: denyLists.map(({ path }) => path),
     payerLimit: compilePayerLimit(context),
     x402:
       x402 === undefined

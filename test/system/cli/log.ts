@@ -1,6 +1,6 @@
 import t from 'tap'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { openMetrics } from '../../../src/cli/metrics.ts'
 import { isJsonObject, type JsonObject } from '../../../src/engine/base/json.ts'
 import { openLmdbLedger } from '../../../src/engine/ledger/lmdb/lmdb-ledger.ts'
+import { textOf } from '../../support/markdown.ts'
 import { openBuyer } from '../../support/buyer.ts'
 import { listening } from '../../support/http.ts'
 import { makeRecord, nextRecord } from '../../support/payment-records.ts'
@@ -190,10 +191,14 @@ t.test('exposes requests, payments and revenue from the ledger as metrics', asyn
   t.ok(value('ratecard_rpc_requests_total', 'network="eip155:8453"') > 0)
   t.ok(value('ratecard_ledger_bytes') > 0)
   t.ok(value('ratecard_request_duration_seconds_count', 'route="/paid/work"') > 0)
-  const alerts = readFileSync(new URL('../../../deploy/alerts.yml', import.meta.url), 'utf8')
-  const used = new Set(alerts.match(/\bratecard_\w+/g))
-  t.ok(used.size >= 10)
-  for (const name of used) t.match(text, new RegExp(`^# TYPE ${name} `, 'm'), `alerts.yml asks for ${name}`)
+  for (const file of ['alerts.yml', 'grafana.json']) {
+    const used = new Set(textOf(`deploy/${file}`).match(/\b(?:ratecard|nodejs|process)_\w+/g))
+    t.ok(used.size >= 10)
+    for (const name of used) {
+      const metric = name.replace(/_bucket$/, '')
+      t.match(text, new RegExp(`^# TYPE ${metric} `, 'm'), `${file} asks for ${name}`)
+    }
+  }
   t.match(text, /^nodejs_eventloop_lag_seconds /m)
   t.match(text, /^process_resident_memory_bytes /m)
   t.notMatch(text, /secret-path|hunter2|n=77/)
@@ -210,6 +215,7 @@ t.test('sums revenue exactly', async (t) => {
     health: async () => [],
     revision: () => 'r1',
     isRefused: () => false,
+    denyLists: () => [],
     rpcUrls: {},
     ledgerFile: undefined,
   })

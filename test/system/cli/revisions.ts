@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { runProgram, startServer, type RunningServer } from '../../support/server.ts'
@@ -19,9 +19,13 @@ async function healthOf({ url }: RunningServer): Promise<Health> {
   return (await (await fetch(`${url}/health`)).json()) as Health
 }
 
-async function refusedMetric({ url }: RunningServer): Promise<string | undefined> {
+async function metricsOf({ url }: RunningServer): Promise<string> {
   const answer = await fetch(`${url}/metrics`, { headers: { authorization: 'Bearer token-of-the-metrics' } })
-  return /^ratecard_catalog_refused (\d)$/m.exec(await answer.text())?.[1]
+  return answer.text()
+}
+
+async function refusedMetric(server: RunningServer): Promise<string | undefined> {
+  return /^ratecard_catalog_refused (\d)$/m.exec(await metricsOf(server))?.[1]
 }
 
 function open(t: Test) {
@@ -62,6 +66,34 @@ t.test(
     t.equal(await refusedMetric(second), '0')
   },
 )
+
+t.test('counts the reloads that were served and refused, and tells the age of the deny lists', async (t) => {
+  const { catalog, directory, text, start } = open(t)
+  const list = join(directory, 'denied.txt')
+  writeFileSync(list, '')
+  const hourAgo = Date.now() / 1000 - 3600
+  utimesSync(list, hourAgo, hourAgo)
+  const denying = text.replace(/^payments: \{/m, 'payments: { payers: { deny: ./denied.txt },')
+  t.not(denying, text)
+  writeFileSync(catalog, denying)
+  const server = await start()
+  const ageOf = async (name: string): Promise<number> =>
+    Number(
+      new RegExp(`^ratecard_deny_list_age_seconds\\{list="${name}"\\} (.+)$`, 'm').exec(
+        await metricsOf(server),
+      )?.[1],
+    )
+  t.ok((await ageOf('./denied.txt')) >= 3600)
+
+  writeFileSync(catalog, 'routes: [broken')
+  await server.said(/still serving revision/)
+  writeFileSync(list, `0x${'1'.repeat(40)}\n`)
+  writeFileSync(catalog, denying.replace('/first', '/second'))
+  await server.said(/revision \S+ → /)
+  t.match(await metricsOf(server), /^ratecard_catalog_reloads_total\{result="refused"\} 1$/m)
+  t.match(await metricsOf(server), /^ratecard_catalog_reloads_total\{result="served"\} 1$/m)
+  t.ok((await ageOf('./denied.txt')) < 3600)
+})
 
 t.test('does not start with a broken file that never was right', async (t) => {
   const { catalog, command } = open(t)

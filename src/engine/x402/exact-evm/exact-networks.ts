@@ -14,6 +14,7 @@ import {
   type FacilitatorAccess,
 } from '../facilitators/facilitator-client.ts'
 import { createFacilitatorSettler } from './facilitator-settler.ts'
+import { observed, type OnFacilitatorOutcome } from '../facilitators/observed-facilitator.ts'
 import { ListingReports } from '../facilitators/listing-reports.ts'
 import type { ListingReport } from '../../payment/listing-report.ts'
 import { checkNetwork, warningsOf } from './network-check.ts'
@@ -45,6 +46,8 @@ export interface NetworkSettings {
   readonly sleep: (ms: number) => Promise<void>
   /** Takes a line for the operator. */
   readonly report: (line: string) => void
+  /** Called for each answer of a facilitator about a payment. */
+  readonly noteFacilitator?: OnFacilitatorOutcome | undefined
 }
 
 /** `changed`: other networks are offered from now on. */
@@ -77,7 +80,11 @@ export interface X402Networks {
  * before the first payment, and a new revision of the catalog keeps the signers of the old one.
  */
 export function openX402Networks(settings: NetworkSettings): X402Networks {
-  const facilitators = settings.facilitators.map((access) => createFacilitator(access, settings))
+  const { noteFacilitator } = settings
+  const facilitators = settings.facilitators.map((access) => {
+    const facilitator = createFacilitator(access, settings)
+    return noteFacilitator === undefined ? facilitator : observed(facilitator, noteFacilitator)
+  })
   const listings = new ListingReports(settings)
   const contexts: Contexts = new Map()
   const settlers = new Map(

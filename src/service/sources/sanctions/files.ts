@@ -58,26 +58,36 @@ export async function store(directory: string, id: string, { file, fetchedAt }: 
 
 /**
  * Writes the accounts on EVM chains that a list names to `us_ofac_sdn.addresses.txt`, which `payments.payers.deny` of a
- * catalog can name. Removed when the list names none: a missing file is noticed, an old one is not.
+ * catalog can name. Removed when the list names none: a missing file is noticed, an old one is not. Its time is that of the
+ * list, so that `ratecard_deny_list_age_seconds` tells whether the list is kept current.
  */
-export async function storeWallets(directory: string, id: string, wallets: readonly string[]): Promise<void> {
+export async function storeWallets(
+  directory: string,
+  id: string,
+  wallets: readonly string[],
+  fetchedAt: number,
+): Promise<void> {
   const path = place(directory, id, 'addresses.txt')
   if (wallets.length === 0) return rm(path, { force: true })
   const text = [`# digital currency addresses of ${id}`, ...[...new Set(wallets)].sort(), ''].join('\n')
-  // A catalog that names the file is read again whenever it is written.
+  // A catalog that names the file is read again when it is another one or its time has changed.
   const isWritten = await readFile(path, 'utf8').then(
     (before) => before === text,
     () => false,
   )
-  if (isWritten) return
+  if (isWritten) return utimes(path, fetchedAt / 1000, fetchedAt / 1000)
   await mkdir(directory, { recursive: true })
-  await put(path, Buffer.from(text), Date.now())
+  await put(path, Buffer.from(text), fetchedAt)
 }
 
 /** The list on disk is still current. */
 export async function confirmStored(directory: string, id: string, at: number): Promise<void> {
   const found = await newest(directory, id)
-  if (found !== undefined) await utimes(found.path, at / 1000, at / 1000)
+  if (found === undefined) return
+  const wallets = place(directory, id, 'addresses.txt')
+  await utimes(found.path, at / 1000, at / 1000)
+  // Most lists name no accounts.
+  await utimes(wallets, at / 1000, at / 1000).catch(() => undefined)
 }
 
 async function put(path: string, bytes: Uint8Array, at: number): Promise<void> {

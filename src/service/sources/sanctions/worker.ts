@@ -67,7 +67,7 @@ async function perform(task: Task): Promise<Outcome> {
   lists.set(list.id, indexed)
   if (directory === undefined) return { kind: 'indexed', facts: indexed.facts }
   try {
-    await storeWallets(directory, list.id, indexed.wallets)
+    await storeWallets(directory, list.id, indexed.wallets, given.fetchedAt)
     if (task.kind === 'take') await store(directory, list.id, task)
     return { kind: 'indexed', facts: indexed.facts }
   } catch (fault) {

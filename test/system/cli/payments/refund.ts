@@ -177,6 +177,7 @@ t.test('shows what is owed and what was sent to the buyer, in the books and in t
     health: async () => [],
     revision: () => 'r1',
     isRefused: () => false,
+    denyLists: () => [],
     rpcUrls: {},
     ledgerFile: undefined,
   })

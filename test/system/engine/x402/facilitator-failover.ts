@@ -22,6 +22,7 @@ import {
 import { openShop } from '../../../support/shop.ts'
 import { openLmdbLedger } from '../../../../src/engine/ledger/lmdb/lmdb-ledger.ts'
 
+const TOKEN = 'a-token-for-scrapers-only'
 const opened: FacilitatorServer[] = []
 const shop = await openShop(async (chain) => {
   // The first of the list never lets us in.
@@ -33,6 +34,7 @@ const shop = await openShop(async (chain) => {
   return {
     SETTLER_PRIVATE_KEY: '',
     RPC_URL_8453: '',
+    METRICS_TOKEN: TOKEN,
     FACILITATOR_URL: opened.map(({ url }) => url).join(','),
     FACILITATOR_TOKEN: opened.map(({ token }, place) => (place === 0 ? 'another token' : token)).join(','),
   }
@@ -73,6 +75,28 @@ async function isDelivered(t: Test, payment: SignedPayment, response: Response):
 function settlesSince(): () => readonly number[] {
   const before = opened.map((each) => each.settles().length)
   return () => opened.map((each, place) => each.settles().length - (before[place] ?? 0))
+}
+
+/** What was counted of the requests to one since. */
+async function outcomesSince({ url }: FacilitatorServer): Promise<() => Promise<Record<string, number>>> {
+  const read = async (): Promise<Map<string, number>> => {
+    const answer = await fetch(`${shop.url}/metrics`, { headers: { authorization: `Bearer ${TOKEN}` } })
+    const lines = (await answer.text()).matchAll(
+      /^ratecard_facilitator_requests_total\{facilitator="(.*?)",request="(.*?)",result="(.*?)"\} (\d+)$/gm,
+    )
+    return new Map(
+      Array.from(lines).flatMap(([, host, request, result, count]) =>
+        host === new URL(url).host ? [[`${request} ${result}`, Number(count)] as const] : [],
+      ),
+    )
+  }
+  const before = await read()
+  return async () =>
+    Object.fromEntries(
+      Array.from(await read(), ([name, count]) => [name, count - (before.get(name) ?? 0)] as const).filter(
+        ([, count]) => count > 0,
+      ),
+    )
 }
 
 t.test('passes over a facilitator that refuses the credentials, and tells the operator', async (t) => {
@@ -117,6 +141,26 @@ t.test('ends at a definite refusal', async (t) => {
   t.equal(response.status, 402)
   t.match(await readProblem(response), { code: 'invalid_exact_evm_insufficient_balance', charged: 'no' })
   t.equal(second.verifies().length, asked)
+})
+
+t.test('counts the outcome of each request to a facilitator', async (t) => {
+  const outcomes = await Promise.all(opened.map(outcomesSince))
+  const buy = async (n: number): Promise<unknown> => {
+    const payment = await fresh()
+    return (await send(work(n), payment.header)).body?.cancel()
+  }
+  await buy(91)
+  first.set({ verify: { invalid: 'insufficient_funds' } })
+  await buy(92)
+  first.set({ settle: { refused: 'insufficient_funds' } })
+  await buy(93)
+  await first.refuse()
+  await buy(94)
+  t.same(await Promise.all(outcomes.map((count) => count())), [
+    { 'verify declined': 4 },
+    { 'verify ok': 2, 'verify refused': 1, 'verify unreached': 1, 'settle ok': 1, 'settle refused': 1 },
+    { 'verify ok': 1, 'settle ok': 1 },
+  ])
 })
 
 t.test(
