@@ -10,11 +10,16 @@ export const SANDBOX = 'Sandbox: payments are play money on a local chain.'
 export function howToPay(catalog: Catalog, facts: Facts): string[] {
   const lines = ['Send the request without a payment: the 402 lists what to pay and costs nothing.']
   if (facts.protocols.includes('x402')) {
+    const v1 = catalog.payments.x402?.v1 === true
     lines.push(
-      `Its header PAYMENT-REQUIRED is base64 of JSON (x402 version 2; the body has the same members): choose one of "accepts"${offeredNetworks(catalog, facts)}.`,
+      `Its header PAYMENT-REQUIRED is base64 of JSON (x402 version 2${v1 ? '' : '; the body has the same members'}): choose one of "accepts"${offeredNetworks(catalog, facts)}.`,
       'Sign it as an EIP-3009 TransferWithAuthorization, exactly as offered. You need no gas.',
       'Send the same request with PAYMENT-SIGNATURE: base64 of {"x402Version": 2, "accepted", "payload": {"signature", "authorization"}}, with "resource" and "extensions" of the 402. The receipt is in PAYMENT-RESPONSE. x402 client libraries do all this.',
     )
+    if (v1)
+      lines.push(
+        'Where the body says "x402Version": 1, clients of that version pay too, with X-PAYMENT; their receipt is in X-PAYMENT-RESPONSE.',
+      )
   }
   if (facts.protocols.includes('mpp')) {
     lines.push(

@@ -219,7 +219,7 @@ async function settlerWith(means: Pick<NetworkSettings, 'rpcUrls' | 'signerKeys'
       await delay(ms)
     },
   })
-  const reachable = tills.reachable({ networks: ['eip155:8453'], timeout: 60_000, limits: {} })
+  const reachable = tills.reachable({ networks: ['eip155:8453'], timeout: 60_000, v1: true, limits: {} })
   const base = reachable.find(({ network }) => network.id === 'eip155:8453')
   if (base === undefined) throw new Error('no network')
   return base.settler()

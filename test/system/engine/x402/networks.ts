@@ -56,7 +56,7 @@ function tillsWith(settings: Partial<NetworkSettings>) {
   })
 }
 
-const x402 = { networks: ['eip155:137', 'eip155:8453'], timeout: 60_000, limits: {} }
+const x402 = { networks: ['eip155:137', 'eip155:8453'], timeout: 60_000, v1: true, limits: {} }
 
 t.test(
   'offers exactly the networks that can settle, in the order of the catalog, without a request to them',
