@@ -125,7 +125,8 @@ function wrongVersion(version: unknown): Decoded {
 export const VERSION_2 =
   'Send a JSON object with "x402Version": 2, one offer copied unchanged into "accepted", and "payload": ' +
   'its base64 in the header PAYMENT-SIGNATURE, or the object in _meta["x402/payment"] of a call of a tool. ' +
-  'The offers are in the response to an unpaid call; over HTTP, in its PAYMENT-REQUIRED header.'
+  'The offers are in the response to an unpaid call; over HTTP, in its PAYMENT-REQUIRED header. ' +
+  'Clients of version 1 send X-PAYMENT, where the body of that response offers it.'
 
 export function malformed(detail: string): Malformed {
   return { kind: 'malformed', code: 'invalid_payload', detail }
