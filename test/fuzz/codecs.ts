@@ -4,7 +4,7 @@ import { compileValidator } from '../../src/engine/catalog/validator.ts'
 import type { Route } from '../../src/engine/catalog/catalog.ts'
 import { encodeAfter } from '../../src/engine/payment/base64-prefix.ts'
 import { readExact } from '../../src/engine/x402/exact-evm/authorization.ts'
-import { decodePayload } from '../../src/engine/x402/payload.ts'
+import { readBase64, readPayload } from '../../src/engine/x402/payload.ts'
 import { attempt } from './support/property-run.ts'
 import { x402Values } from './support/credentials.ts'
 import { paths, queries, targetsOf } from './support/request-targets.ts'
@@ -16,7 +16,7 @@ const catalog = shippedCatalog()
 const targets = targetsOf(catalog)
 
 function decode(header: string) {
-  const decoded = decodePayload(header)
+  const decoded = readBase64(header, readPayload)
   return decoded.kind === 'payload' ? readExact(decoded.payload) : decoded
 }
 

@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { x402Facilitator } from '@x402/core/facilitator'
 import { toFacilitatorEvmSigner } from '@x402/evm'
 import { ExactEvmScheme } from '@x402/evm/exact/facilitator'
+import { ExactEvmSchemeV1 } from '@x402/evm/exact/v1/facilitator'
 import { createWalletClient, http, publicActions, type Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import type { EvmChain } from '../../src/sandbox/evm/chain.ts'
@@ -62,6 +63,8 @@ export interface FacilitatorServer {
   /** Bodies of POST /settle so far, also of those that were not settled. */
   readonly settles: () => readonly Asked[]
   readonly verifies: () => readonly Asked[]
+  /** How often GET /supported was answered. */
+  readonly surveys: () => number
   /** Closes its port. */
   readonly refuse: () => Promise<void>
   /** Listens again. */
@@ -141,15 +144,17 @@ export async function openFacilitator(
   chain: EvmChain,
   memory: SettlementMemory = 'remembers',
   doorman: FacilitatorAccess = 'token',
+  version: 1 | 2 = 2,
 ): Promise<FacilitatorServer> {
   const key = randomKey()
   const address = addressOf(key)
   await chain.setGas(address, 10n ** 18n)
-  const facilitator = sdkFacilitator(chain, key)
+  const facilitator = sdkFacilitator(chain, key, version)
   const token = `token-${randomKey().slice(2, 18)}`
   const settled = new Map<string, object>()
   const settles: Asked[] = []
   const verifies: Asked[] = []
+  let surveys = 0
   let ways: { verify: VerifyBehavior; settle: SettleBehavior } = { verify: 'honest', settle: 'honest' }
   let listing: object | undefined
   const declined: string[] = []
@@ -239,7 +244,9 @@ export async function openFacilitator(
       response.setHeader('EXTENSION-RESPONSES', Buffer.from(JSON.stringify(listing)).toString('base64'))
     switch (`${request.method} ${request.url}`) {
       case 'GET /supported':
-        return json(response, 200, facilitator.getSupported())
+        json(response, 200, facilitator.getSupported())
+        surveys += 1
+        return
       case 'POST /verify': {
         const asked = JSON.parse(text) as Asked
         verifies.push(asked)
@@ -268,6 +275,7 @@ export async function openFacilitator(
     declined: () => declined,
     settles: () => settles,
     verifies: () => verifies,
+    surveys: () => surveys,
     refuse: close,
     accept: async () => {
       if (server.listening) return
@@ -280,7 +288,10 @@ export async function openFacilitator(
   }
 }
 
-function sdkFacilitator({ rpcUrl }: EvmChain, key: Hex): x402Facilitator {
+/** Its types know CAIP-2 only. */
+const BASE_IN_V1 = 'base' as `${string}:${string}`
+
+function sdkFacilitator({ rpcUrl }: EvmChain, key: Hex, version: 1 | 2): x402Facilitator {
   const account = privateKeyToAccount(key)
   const client = createWalletClient({
     account,
@@ -303,7 +314,9 @@ function sdkFacilitator({ rpcUrl }: EvmChain, key: Hex): x402Facilitator {
     waitForTransactionReceipt: (call) => client.waitForTransactionReceipt(call),
     getCode: (call) => client.getCode(call),
   })
-  return new x402Facilitator().register('eip155:8453', new ExactEvmScheme(signer))
+  return version === 1
+    ? new x402Facilitator().registerV1(BASE_IN_V1, new ExactEvmSchemeV1(signer))
+    : new x402Facilitator().register('eip155:8453', new ExactEvmScheme(signer))
 }
 
 /** Of transactions in the pool too. */

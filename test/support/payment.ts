@@ -44,6 +44,14 @@ export async function challengeOf(url: string, transport: typeof fetch = fetch):
   return readHeader(response, 'payment-required') as unknown as Challenge
 }
 
+/** The challenge in the headers of an answer that was not sent. */
+export function challengeIn(
+  answer: { readonly headers: Readonly<Record<string, string>> } | undefined,
+): Challenge {
+  const text = Buffer.from(answer?.headers['PAYMENT-REQUIRED'] ?? '', 'base64').toString('utf8')
+  return JSON.parse(text) as Challenge
+}
+
 /** A base64 JSON header of an answer; throws when it is absent. */
 export function readHeader(response: Response, name: string): JsonObject {
   const text = response.headers.get(name)
@@ -135,6 +143,27 @@ export async function sign(challenge: Challenge, key: Hex, faults: Faults = {}):
     ...optional('extensions', faults.extensions, challenge.extensions),
   }
   return { payload, header: encode(payload), authorization, signature }
+}
+
+/** The same authorization in the envelope of x402 version 1, as its clients write it. */
+export function writtenInV1({ authorization, signature }: SignedPayment, network: string) {
+  const { from, to, value, validAfter, validBefore, nonce } = authorization
+  return {
+    x402Version: 1,
+    scheme: 'exact',
+    network,
+    payload: {
+      signature,
+      authorization: {
+        from,
+        to,
+        value: String(value),
+        validAfter: String(validAfter),
+        validBefore: String(validBefore),
+        nonce,
+      },
+    },
+  }
 }
 
 function optional(name: string, fault: JsonObject | null | undefined, usual: JsonObject): JsonObject {

@@ -30,6 +30,7 @@ export function networkNamed(name: string): Network {
 export function quietX402(
   { service }: Pick<Catalog, 'service'>,
   networks: readonly string[] = ['base', 'polygon', 'arbitrum', 'avalanche'],
+  versions: 'both versions' | 'version 2 alone' = 'both versions',
 ): Protocol {
   const offered = networks.map((name) => ({
     network: networkNamed(name),
@@ -43,6 +44,7 @@ export function quietX402(
     service,
     baseUrl: BASE_URL,
     schemes: [exactScheme({ offered, reachable: offered })],
+    v1: versions === 'both versions',
     random: (bytes) => new Uint8Array(bytes).fill(255),
   })
 }

@@ -146,6 +146,7 @@ t.test('buyers can pay on Base first, on three further networks and by the secon
   t.strictSame(catalog.payments.x402, {
     networks: ['eip155:8453', 'eip155:137', 'eip155:42161', 'eip155:43114'],
     timeout: 60_000,
+    v1: true,
     limits: {},
     testnet: false,
   })

@@ -56,7 +56,7 @@ function certificateEnd(host: string, port: number): Promise<number | undefined>
 }
 
 /** What clients in a browser have to send and to see. */
-const SENT = ['payment-signature', 'authorization']
+const SENT = ['payment-signature', 'x-payment', 'authorization']
 
 async function checkAnswer({ routes, payments }: Catalog, baseUrl: string): Promise<CheckResult[]> {
   const route = routes.find(({ kind, operation }) => kind === 'paid' && !operation.planned)

@@ -54,6 +54,7 @@ async function factsOf(catalog: Catalog, { ready, offers, ...facts }: SentFacts)
     service: catalog.service,
     baseUrl: facts.baseUrl,
     offers,
+    v1: false,
     nextToken: () => '',
   }
   const published = new Map(

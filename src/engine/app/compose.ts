@@ -132,9 +132,9 @@ export function protocolsOf(
   const { x402, mpp } = payments
   const tempo = mpp === undefined ? undefined : networks.mpp.of(mpp)
   const schemes = x402 === undefined ? [] : schemesOf(x402, networks)
-  return [schemes.length === 0 ? undefined : createX402({ service, baseUrl, schemes, random }), tempo].filter(
-    (protocol) => protocol !== undefined,
-  )
+  const v1 = x402?.v1 ?? false
+  const made = schemes.length === 0 ? undefined : createX402({ service, baseUrl, schemes, v1, random })
+  return [made, tempo].filter((protocol) => protocol !== undefined)
 }
 
 /** The schemes of x402 with which a catalog can be paid, in order of preference. */

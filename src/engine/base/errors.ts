@@ -73,7 +73,7 @@ export const ERRORS = {
   invalid_payload: kind(
     400,
     'Payment cannot be read',
-    'PAYMENT-SIGNATURE is padded standard base64 of a JSON PaymentPayload (x402 v2); in a call of a tool, _meta["x402/payment"] is that object.',
+    'PAYMENT-SIGNATURE is padded standard base64 of a JSON PaymentPayload (x402 v2; X-PAYMENT, of v1); in a call of a tool, _meta["x402/payment"] is that object.',
   ),
   invalid_x402_version: kind(
     400,
@@ -83,7 +83,7 @@ export const ERRORS = {
   multiple_payments: kind(
     400,
     'Two payments in one request',
-    'Send one payment, of one protocol: PAYMENT-SIGNATURE or Authorization: Payment, and one of their keys in the _meta of a tool call.',
+    'Send one payment: PAYMENT-SIGNATURE, X-PAYMENT or Authorization: Payment, and one of their keys in the _meta of a tool call.',
   ),
   malformed_credential: kind(
     402,

@@ -74,6 +74,8 @@ export interface Payments {
         /** CAIP-2 ids, most preferred first. */
         readonly networks: readonly string[]
         readonly timeout: number
+        /** Whether clients of x402 version 1 are served too. */
+        readonly v1: boolean
         /** By CAIP-2 id; a network without an entry uses its own defaults. */
         readonly limits: Readonly<Record<string, Limits>>
         /** Whether these are test networks, whose money is worthless; false in a sandbox, which says so of itself. */

@@ -105,6 +105,7 @@ function compilePayments(context: CheckContext): Payments {
         : {
             networks: x402.networks.map((name) => findNetwork(name)?.id ?? name),
             timeout: duration(x402.timeout, '60s'),
+            v1: x402.v1 ?? true,
             limits: compileLimits(x402.limits ?? {}, document),
             testnet: x402.networks.some((name) => findNetwork(name)?.testnet === true),
           },

@@ -276,6 +276,11 @@ const payments = {
           description: 'CAIP-2 ids or nicknames (base, polygon, arbitrum, avalanche…), most preferred first.',
         },
         timeout: { ...duration, description: 'How long a signed payment is valid. Default: 60s.' },
+        v1: {
+          type: 'boolean',
+          description:
+            'Whether clients of x402 version 1 can pay too, on the networks that their packages know: base, base-sepolia, avalanche. Default: true.',
+        },
         limits: {
           type: 'object',
           description: 'Settlement limits by network; omitted limits keep their defaults.',

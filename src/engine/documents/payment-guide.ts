@@ -22,10 +22,11 @@ export function nameMark({ payments }: Catalog, { sandbox }: Facts): string {
 export function howToPay(catalog: Catalog, facts: Facts): string[] {
   const lines = ['Send the request without a payment: the 402 lists what to pay and costs nothing.']
   if (facts.protocols.includes('x402')) {
+    const v1 = catalog.payments.x402?.v1 === true
     lines.push(
-      `Its header PAYMENT-REQUIRED is base64 of JSON (x402 version 2; the body has the same members): choose one of "accepts"${offeredNetworks(catalog, facts)}.`,
+      `Its header PAYMENT-REQUIRED is base64 of JSON (x402 version 2${v1 ? '' : '; the body has the same members'}): choose one of "accepts"${offeredNetworks(catalog, facts)}.`,
       'Sign it as an EIP-3009 TransferWithAuthorization, exactly as offered. You need no gas.',
-      'Send the same request with PAYMENT-SIGNATURE: base64 of {"x402Version": 2, "accepted", "payload": {"signature", "authorization"}}, with "resource" and "extensions" of the 402. The receipt is in PAYMENT-RESPONSE. x402 client libraries do all this.',
+      `Send the same request with PAYMENT-SIGNATURE: base64 of {"x402Version": 2, "accepted", "payload": {"signature", "authorization"}}, with "resource" and "extensions" of the 402. The receipt is in PAYMENT-RESPONSE. x402 client libraries do all this${v1 ? '; those of version 1 too, by X-PAYMENT and X-PAYMENT-RESPONSE, where the body says "x402Version": 1' : ''}.`,
     )
   }
   if (facts.protocols.includes('mpp')) {

@@ -6,8 +6,7 @@ import type { RateLimit } from '../cache/rate-limit.ts'
 import type { RawParameters } from '../catalog/validator.ts'
 import { ERRORS, Failure, NOT_CHARGED, type InvalidParameter } from '../base/errors.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
-import type { Action, Payment } from '../payment/payment.ts'
-import type { Protocol } from '../payment/protocol.ts'
+import type { Action, Payment, PaymentProtocol } from '../payment/payment.ts'
 import { ANONYMOUS, invoke, unreadyFailure, type ExecutionDeps } from '../purchase/execution.ts'
 import { type OpenStream } from '../purchase/request.ts'
 import { NO_OFFER, toPublicError, toValidationError, type FaultDeps } from '../purchase/problem.ts'
@@ -228,23 +227,23 @@ function renderResult(
       const charged = reply.entry.key === payment.key ? {} : { 'Ratecard-Charged': 'earlier' }
       const headers = {
         'Cache-Control': 'private, no-cache',
-        ...receiptHeaders(request, reply, reply.answer.status ?? 200),
+        ...receiptHeaders(request, payment, reply, reply.answer.status ?? 200),
         ...charged,
       }
-      const vary = 'PAYMENT-SIGNATURE, Authorization'
+      const vary = 'PAYMENT-SIGNATURE, X-PAYMENT, Authorization'
       const { answer, entry } = reply
       const recorded = answer.kind === 'stream' ? { recorded: answer.recorded } : {}
       return { reply: { ...ok(answer, headers), vary }, delivered: entry, ...recorded }
     }
     case 'offer': {
       const { refusal, failed: entry } = reply
-      const headers = entry && protocolOf(request, entry)?.failureHeaders(entry, refusal.code)
+      const headers = entry && protocolOf(request, payment, entry)?.failureHeaders(entry, refusal.code)
       return { reply: paymentRequired(request, { ...refusal, headers }) }
     }
     case 'fault': {
       const fault = faultReply(request, reply.fault, reply.charge)
       if (reply.paid === undefined) return { reply: fault }
-      const headers = { ...fault.headers, ...receiptHeaders(request, reply.paid, fault.status) }
+      const headers = { ...fault.headers, ...receiptHeaders(request, payment, reply.paid, fault.status) }
       return { reply: { ...fault, headers } }
     }
     case 'problem':
@@ -262,15 +261,21 @@ function problemReply({ code, detail, charged, payment, retryAfter }: PurchasePr
 
 function receiptHeaders(
   request: RouteRequest,
+  payment: Payment,
   { entry, receipt }: Paid,
   status: number,
 ): Readonly<Record<string, string>> {
-  const headers = protocolOf(request, entry)?.receiptHeaders(entry, receipt, status)
+  const headers = protocolOf(request, payment, entry)?.receiptHeaders(entry, receipt, status)
   return { 'Ratecard-Payment': entry.id, ...headers }
 }
 
-function protocolOf({ revision }: RouteRequest, { protocol }: PaymentRecord): Protocol | undefined {
-  return revision.protocols.find(({ name }) => name === protocol)
+/** The protocol of a record: in the form of the payment that came, where it is of the same protocol. */
+function protocolOf(
+  { revision }: RouteRequest,
+  payment: Payment,
+  { protocol }: PaymentRecord,
+): PaymentProtocol | undefined {
+  return [payment.protocol, ...revision.protocols].find(({ name }) => name === protocol)
 }
 
 /** A handler's error as the caller may see it. */

@@ -4,13 +4,13 @@ import { type Context, type Next } from 'koa'
 const CORS = {
   'Access-Control-Allow-Origin': '*',
   'Access-Control-Expose-Headers':
-    'PAYMENT-REQUIRED, PAYMENT-RESPONSE, WWW-Authenticate, Payment-Receipt, Retry-After, Location, ETag, Link, Ratecard-Payment, Ratecard-Charged, Ratecard-Sandbox',
+    'PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, WWW-Authenticate, Payment-Receipt, Retry-After, Location, ETag, Link, Ratecard-Payment, Ratecard-Charged, Ratecard-Sandbox',
 }
 
 const PREFLIGHT = {
-  // mppx sends Accept-Payment, and @x402/fetch sends the last one as a request header, so browsers ask for them.
+  // mppx sends Accept-Payment, and clients of x402 send the last one as a request header, so browsers ask for them.
   'Access-Control-Allow-Headers':
-    'PAYMENT-SIGNATURE, Authorization, Accept-Payment, Content-Type, Accept, Access-Control-Expose-Headers',
+    'PAYMENT-SIGNATURE, X-PAYMENT, Authorization, Accept-Payment, Content-Type, Accept, Access-Control-Expose-Headers',
   'Access-Control-Max-Age': '86400',
 }
 

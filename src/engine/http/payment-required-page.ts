@@ -1,15 +1,15 @@
 import type { Context } from 'koa'
 import { renderPaymentPage } from '../documents/payment-page.ts'
-import { isJsonObject } from '../base/json.ts'
+import { compact, isJsonObject, parseJson, type JsonObject } from '../base/json.ts'
 import type { RouteRequest } from './call.ts'
 import type { Reply } from './reply.ts'
 
 /** Renders a 402 as a page for browsers and as JSON otherwise, with the same headers. */
 export function negotiate({ ctx, served: { route }, revision, resource }: RouteRequest, reply: Reply): Reply {
-  const problem: unknown = prefersPage(ctx) ? JSON.parse(String(reply.body)) : undefined
+  const problem = prefersPage(ctx) ? shownProblem(reply) : undefined
   const vary = 'Accept'
   // A copy costs as much as routing: the usual 402 is created with this header.
-  if (!isJsonObject(problem)) return reply.vary === vary ? reply : { ...reply, vary }
+  if (problem === undefined) return reply.vary === vary ? reply : { ...reply, vary }
   const { catalog, facts } = revision
   const { html, policy } = renderPaymentPage({ catalog, facts, route, url: resource + ctx.search, problem })
   return {
@@ -23,6 +23,14 @@ export function negotiate({ ctx, served: { route }, revision, resource }: RouteR
     },
     body: html,
   }
+}
+
+/** The body with the offers of the header, which are always in the same form. */
+function shownProblem({ body, headers }: Reply): JsonObject | undefined {
+  const problem: unknown = JSON.parse(String(body))
+  if (!isJsonObject(problem)) return undefined
+  const offered = parseJson(Buffer.from(headers['PAYMENT-REQUIRED'] ?? '', 'base64').toString('utf8'))
+  return isJsonObject(offered) ? compact({ ...problem, accepts: offered['accepts'] }) : problem
 }
 
 /** Whether the client prefers a page: one that accepts JSON equally well gets JSON. */

@@ -7,8 +7,7 @@ import type { Arguments } from '../handler.ts'
 import { compact, type JsonObject } from '../base/json.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import { formatShort, type Micros } from '../base/money.ts'
-import type { Detection, Payment } from '../payment/payment.ts'
-import type { Protocol } from '../payment/protocol.ts'
+import type { Detection, Payment, PaymentProtocol } from '../payment/payment.ts'
 import type { Refusal } from '../base/errors.ts'
 import { judgeProof, readProof, signInDemand, type Judged } from '../sign-in/siwx.ts'
 import { digestArguments, invoke, scopeOf, unreadyFailure, type Operations } from '../purchase/execution.ts'
@@ -126,7 +125,7 @@ async function pay(deps: ToolCallDeps, call: ToolCall, payment: Payment, bought:
   const { tool, operations, revision, gone } = call
   const { endpoint, served } = tool
   const paid = { payment, endpoint, resource: endpoint.url, served, operations, revision, ...bought, gone }
-  return renderResult(deps, call, { ...bought, key: payment.key }, await purchaseCall(deps, paid))
+  return renderResult(deps, call, { ...bought, payment }, await purchaseCall(deps, paid))
 }
 
 /** Runs a free tool without a payment, for a signed-in caller or anybody. */
@@ -188,33 +187,35 @@ function joined(objects: readonly JsonObject[]): JsonObject {
 function renderResult(
   deps: ToolCallDeps,
   call: ToolCall,
-  bought: Bought & Pick<Payment, 'key'>,
+  bought: Bought & { readonly payment: Payment },
   result: PurchaseResult,
 ): Answered {
   const reply = replyTo(deps, result)
+  const { payment } = bought
   switch (reply.kind) {
     case 'answered': {
       // The answer of an earlier payment comes with that payment's receipt.
-      const earlier = reply.entry.key === bought.key ? {} : { 'ratecard/charged': 'earlier' }
-      const meta = { ...receiptMeta(call, reply, 200), ...earlier }
+      const earlier = reply.entry.key === payment.key ? {} : { 'ratecard/charged': 'earlier' }
+      const meta = { ...receiptMeta(call, payment, reply, 200), ...earlier }
       const link = linkOf(deps, call, reply.entry)
       return { reply: answered(reply.answer, meta, link), delivered: reply.entry }
     }
     case 'offer': {
       const { refusal, failed: entry } = reply
-      const meta = entry && protocolOf(call, entry)?.tools.failure(entry, refusal.code)
+      const meta = entry && protocolOf(call, payment, entry)?.tools.failure(entry, refusal.code)
       return { reply: offer(call, bought, refusal, meta) }
     }
     case 'fault': {
       const { fault, charge, paid } = reply
       const status = fault instanceof Failure ? fault.status : 422
-      return { reply: thrown(fault, charge, paid === undefined ? {} : receiptMeta(call, paid, status)) }
+      const meta = paid === undefined ? {} : receiptMeta(call, payment, paid, status)
+      return { reply: thrown(fault, charge, meta) }
     }
     case 'problem': {
-      const { code, detail, charged, payment, retryAfter } = reply
-      const isPending = code === 'payment_pending' && payment !== undefined
-      const status = isPending ? `${deps.baseUrl}/payments/${payment}` : undefined
-      const extra = compact({ payment, status_url: status, retry_after: retryAfter })
+      const { code, detail, charged, payment: id, retryAfter } = reply
+      const isPending = code === 'payment_pending' && id !== undefined
+      const status = isPending ? `${deps.baseUrl}/payments/${id}` : undefined
+      const extra = compact({ payment: id, status_url: status, retry_after: retryAfter })
       return { reply: problem(code, detail, { charged, extra }) }
     }
   }
@@ -246,12 +247,17 @@ function thrown(fault: Failure | InvalidParameter, charge = NOT_CHARGED, meta: J
 /** The id under which the payment's state is available. */
 const PAYMENT = 'ratecard/payment'
 
-function receiptMeta(call: ToolCall, { entry, receipt }: Paid, status: number): JsonObject {
-  return { [PAYMENT]: entry.id, ...protocolOf(call, entry)?.tools.receipt(entry, receipt, status) }
+function receiptMeta(call: ToolCall, payment: Payment, { entry, receipt }: Paid, status: number): JsonObject {
+  return { [PAYMENT]: entry.id, ...protocolOf(call, payment, entry)?.tools.receipt(entry, receipt, status) }
 }
 
-function protocolOf({ server }: ToolCall, { protocol }: PaymentRecord): Protocol | undefined {
-  return server.protocols.find(({ name }) => name === protocol)
+/** The protocol of a record: in the form of the payment that came, where it is of the same protocol. */
+function protocolOf(
+  { server }: ToolCall,
+  payment: Payment,
+  { protocol }: PaymentRecord,
+): PaymentProtocol | undefined {
+  return [payment.protocol, ...server.protocols].find(({ name }) => name === protocol)
 }
 
 /** The proof in the `_meta` of a call, and the header of x402; `_meta` takes precedence. */

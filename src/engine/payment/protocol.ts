@@ -1,12 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { ErrorCode } from '../base/errors.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { Micros } from '../base/money.ts'
 import type { Endpoint } from '../catalog/catalog.ts'
 import type { BlockLook } from '../chains/evm/finality.ts'
-import type { BlockReference, PaymentRecord, Receipt } from '../ledger/payment-record.ts'
+import type { BlockReference, PaymentRecord } from '../ledger/payment-record.ts'
 import type { Challenge } from './challenge.ts'
-import type { Detection, PaymentProtocol } from './payment.ts'
+import type { Detection, PaymentProtocol, ToolReceipts } from './payment.ts'
 import type { Journal, Settlement } from './settlement.ts'
 
 /** A way to be paid. The engine holds a visible list of them; each knows its own headers, nothing of the others. */
@@ -28,24 +27,16 @@ export interface Protocol extends PaymentProtocol {
     place: Pick<PaymentRecord, 'scheme' | 'network'>,
     blocks: readonly BlockReference[],
   ): Promise<BlockLook>
-  /** Headers of an answer, good or bad by its status, to a payment that has settled. */
-  receiptHeaders(entry: PaymentRecord, receipt: Receipt, status: number): Readonly<Record<string, string>>
-  /** Headers of a 402 given after work, when the settlement has definitely failed. */
-  failureHeaders(entry: PaymentRecord, code: ErrorCode): Readonly<Record<string, string>>
   /** Work that no request waits for: called every few seconds, and never twice at once in one process. */
   background?(): Promise<void>
 }
 
 /** The protocol in calls of MCP tools, which have no headers: it uses members of its own in `_meta`. */
-export interface ToolBinding {
+export interface ToolBinding extends ToolReceipts {
   /** Capabilities that a server with this protocol announces. */
   readonly capabilities: Capabilities
   /** Finds this protocol’s payment in the `_meta` of a call: reads, never trusts. */
   detect(meta: JsonObject): Detection
-  /** `_meta` of an answer, good or bad by its status, to a payment that has settled. */
-  receipt(entry: PaymentRecord, receipt: Receipt, status: number): JsonObject
-  /** `_meta` of a refusal after work, when the settlement has definitely failed. */
-  failure(entry: PaymentRecord, code: ErrorCode): JsonObject
 }
 
 /** Members of MCP's server capabilities. */

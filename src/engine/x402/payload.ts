@@ -1,13 +1,13 @@
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
 import { isJsonObject, parseJson, type JsonObject } from '../base/json.ts'
 import type { Detection } from '../payment/payment.ts'
-import type { Requirements } from './requirements.ts'
+import type { Accepted } from './requirements.ts'
 
-/** PAYMENT-SIGNATURE, decoded. `payload` belongs to the scheme that `accepted` names. */
+/** A payment, decoded. `payload` belongs to the scheme that `accepted` names. */
 export interface PaymentPayload<Signed = JsonObject> {
   readonly x402Version: 2
   readonly resource?: { readonly url: string } | null
-  readonly accepted: Requirements
+  readonly accepted: Accepted
   readonly payload: Signed
   readonly extensions?: Extensions | null
 }
@@ -78,18 +78,25 @@ export type Decoded = { readonly kind: 'payload'; readonly payload: PaymentPaylo
 
 export type Malformed = Extract<Detection, { readonly kind: 'malformed' }>
 
-/** Reads a PAYMENT-SIGNATURE header: standard base64 (padding optional) of a UTF-8 JSON PaymentPayload. */
-export function decodePayload(header: string): Decoded {
-  if (header.length > LONGEST || !BASE64.test(header)) return malformed('the text is not standard base64')
-  const value = parseJson(Buffer.from(header, 'base64').toString('utf8'))
-  return isJsonObject(value) ? readPayload(value) : malformed('the text is not the base64 of a JSON object')
+/** Reads the text of a header: standard base64 (padding optional) of a JSON object in UTF-8, which `read` is given. */
+export function readBase64<T>(header: string, read: (payment: JsonObject) => T): T | Malformed {
+  const text = header.trim()
+  if (text.length > LONGEST || !BASE64.test(text)) return malformed('the text is not standard base64')
+  const value = parseJson(Buffer.from(text, 'base64').toString('utf8'))
+  return isJsonObject(value) ? read(value) : malformed('the text is not the base64 of a JSON object')
 }
 
 /** Reads a payment that came as JSON. */
 export function readPayload(value: unknown): Decoded {
   if (!isJsonObject(value)) return malformed('the payment is not a JSON object')
   if (value['x402Version'] !== 2) return wrongVersion(value['x402Version'])
-  if (validate(value)) return { kind: 'payload', payload: value }
+  if (validate(value)) {
+    const { accepted } = value
+    return {
+      kind: 'payload',
+      payload: { ...value, accepted: { ...accepted, extra: accepted.extra ?? null } },
+    }
+  }
   const [first] = validate.errors ?? []
   if (first?.instancePath.startsWith(`/extensions/${IDENTIFIER}`) && first.keyword !== 'required')
     return malformed(IDENTIFIER_FORM)
@@ -118,7 +125,8 @@ function wrongVersion(version: unknown): Decoded {
 export const VERSION_2 =
   'Send a JSON object with "x402Version": 2, one offer copied unchanged into "accepted", and "payload": ' +
   'its base64 in the header PAYMENT-SIGNATURE, or the object in _meta["x402/payment"] of a call of a tool. ' +
-  'The offers are in the response to an unpaid call; over HTTP, in its PAYMENT-REQUIRED header.'
+  'The offers are in the response to an unpaid call; over HTTP, in its PAYMENT-REQUIRED header. ' +
+  'Clients of version 1 send X-PAYMENT, where the body of that response offers it.'
 
 export function malformed(detail: string): Malformed {
   return { kind: 'malformed', code: 'invalid_payload', detail }

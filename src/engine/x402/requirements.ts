@@ -3,7 +3,7 @@ import type { Operation } from '../catalog/catalog.ts'
 import type { Json } from '../base/json.ts'
 import { formatPrice, PRICE_DECIMALS, type Micros } from '../base/money.ts'
 
-/** One entry of `accepts`, and its echo under `accepted` (x402 v2 core §5.1.2). */
+/** One entry of `accepts` (x402 v2 core §5.1.2). */
 export interface Requirements {
   readonly scheme: string
   readonly network: string
@@ -12,6 +12,14 @@ export interface Requirements {
   readonly payTo: string
   readonly maxTimeoutSeconds: number
   readonly extra?: Readonly<Record<string, Json>> | null
+}
+
+/** What a payment repeats of its offer. */
+export interface Accepted extends Omit<Requirements, 'maxTimeoutSeconds' | 'extra'> {
+  /** Undefined: not repeated, and not compared. */
+  readonly maxTimeoutSeconds?: number | undefined
+  /** Undefined: not repeated, and not compared. Null: repeated as empty. */
+  readonly extra?: Requirements['extra'] | undefined
 }
 
 /** What a scheme offers on one network, at whatever price: plain data, so that a thread can render it. */
@@ -81,7 +89,7 @@ export function requirementsFor(
 }
 
 /**
- * Whether `accepted` is this offer: every core field equal; `extra` may have more than was offered. `isSame` compares
+ * Whether `accepted` is this offer: every repeated field equal; `extra` may have more than was offered. `isSame` compares
  * asset and payee as the scheme spells them.
  *
  * @example
@@ -91,7 +99,7 @@ export function requirementsFor(
  * export const isOurs = (accepted: Requirements, offer: Requirements) => matches(accepted, offer, (a, b) => a === b)
  */
 export function matches(
-  accepted: Requirements,
+  accepted: Accepted,
   offered: Requirements,
   isSame: (a: string, b: string) => boolean,
 ): boolean {
@@ -99,10 +107,10 @@ export function matches(
     accepted.scheme === offered.scheme &&
     accepted.network === offered.network &&
     accepted.amount === offered.amount &&
-    accepted.maxTimeoutSeconds === offered.maxTimeoutSeconds &&
+    (accepted.maxTimeoutSeconds ?? offered.maxTimeoutSeconds) === offered.maxTimeoutSeconds &&
     isSame(accepted.asset, offered.asset) &&
     isSame(accepted.payTo, offered.payTo) &&
-    covers(accepted.extra ?? {}, offered.extra ?? {})
+    (accepted.extra === undefined || covers(accepted.extra ?? {}, offered.extra ?? {}))
   )
 }
 

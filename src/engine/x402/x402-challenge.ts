@@ -11,7 +11,7 @@ import {
 import { highestOf } from '../catalog/price/price.ts'
 import { spellPaths } from '../catalog/route-reference.ts'
 import { ERRORS, type CorrectedOffer } from '../base/errors.ts'
-import { compact, escapeNonAscii, type JsonObject } from '../base/json.ts'
+import { asciiJson, compact, escapeNonAscii, type JsonObject } from '../base/json.ts'
 import { once } from '../base/once.ts'
 import { conditionOf, shortenAtWord } from '../base/words.ts'
 import type { Micros } from '../base/money.ts'
@@ -24,6 +24,7 @@ import { offerOf } from './exact-evm/accepted-network.ts'
 import type { Listing } from './listing.ts'
 import { IDENTIFIER, IDENTIFIER_EXTENSION } from './payload.ts'
 import { requirementsOf, type NetworkOffer, type Requirements } from './requirements.ts'
+import { isOfferedInV1, offersInV1 } from './v1.ts'
 
 /**
  * Bytes of PAYMENT-REQUIRED: with the first, all headers of a 402 that also offers MPP fit into the 4 KB of common
@@ -42,6 +43,8 @@ interface ChallengeSettings {
   readonly baseUrl: string
   /** What the schemes offer, in order of preference. */
   readonly offers: readonly NetworkOffer[]
+  /** Whether the body offers version 1, where it can: the header is always of version 2. */
+  readonly v1: boolean
   /**
    * Another redelivery token at each call. It tells the buyer from an observer of the chain, who can rebuild a settled
    * payment from its public calldata: stock clients copy the extension into their payload, and a stored answer is given
@@ -172,20 +175,37 @@ function drawDraft(
   const extensions = JSON.stringify({ bazaar, [IDENTIFIER]: IDENTIFIER_EXTENSION }).slice(0, -1)
   const standing = `,${described},"accepts":${JSON.stringify(accepts)},"extensions":${extensions},"redelivery":{"info":{"token":"`
   const closing = `"},"schema":${JSON.stringify(TOKEN_SCHEMA)}}}`
+  const bodyInV1 = settings.v1 && accepts.some(isOfferedInV1) ? v1Members(endpoint, accepts) : undefined
   const ascii = once(() => escapeNonAscii(standing))
   const opening = (url: string, error: string): string =>
     `"x402Version":2,"error":${JSON.stringify(error)},"resource":{"url":${JSON.stringify(url)}`
   const prepare = (url: string, error: string): ((token: string) => IssuedChallenge) => {
     const before = opening(url, error)
     const encode = encodeAfter(`{${before}${standing}`, 'base64')
-    const members = escapeNonAscii(before) + ascii()
+    const older = bodyInV1?.(url, error)
+    const members = older === undefined ? escapeNonAscii(before) + ascii() : ''
     return (token) => {
       const after = token + closing
-      return { headers: { 'PAYMENT-REQUIRED': encode(`${after}}`) }, members: members + after }
+      return { headers: { 'PAYMENT-REQUIRED': encode(`${after}}`) }, members: older ?? members + after }
     }
   }
   const bytes = Buffer.byteLength(`{${opening(example, LONGEST_CODE)}${standing}${closing}}`) + TOKEN_LENGTH
   return { prepare, headerBytes: 4 * Math.ceil(bytes / 3) }
+}
+
+/** The members of a body that offers version 1. */
+function v1Members(
+  endpoint: Endpoint,
+  accepts: readonly Requirements[],
+): (url: string, error: string) => string {
+  const { summary, operation } = endpoint
+  const about = {
+    description: shortenAtWord(summary, LONGEST_DESCRIPTION),
+    mimeType: mediaTypeOf(endpoint),
+    method: endpoint.kind === 'tool' ? undefined : operation.method,
+  }
+  return (url, error) =>
+    asciiJson({ x402Version: 1, error, accepts: offersInV1(accepts, { ...about, url }) }).slice(1, -1)
 }
 
 /** The longest reason a 402 gives. */
@@ -210,16 +230,20 @@ function describe({ summary, operation: { useWhen } }: Endpoint, { text }: Detai
 }
 
 function resourceOf(endpoint: Endpoint, { service, baseUrl }: ChallengeSettings, detail: Detail): JsonObject {
-  const { category, response } = endpoint.operation
+  const { category } = endpoint.operation
   // A server for tools may be about something else than the service.
   const tags = endpoint.kind === 'tool' ? [category ?? endpoint.tool.server] : service.tags
   return compact({
     description: describe(endpoint, detail),
-    mimeType: endpoint.kind === 'tool' ? JSON_MEDIA : (response.mediaType ?? JSON_MEDIA),
+    mimeType: mediaTypeOf(endpoint),
     serviceName: service.name,
     tags: tags.length > 0 && reaches(detail, 'tagged') ? tags : undefined,
     iconUrl: detail.hasIcon ? iconUrl(service, baseUrl) : undefined,
   })
+}
+
+function mediaTypeOf({ kind, operation: { response } }: Endpoint): string {
+  return kind === 'tool' ? JSON_MEDIA : (response.mediaType ?? JSON_MEDIA)
 }
 
 /** Every address has this length. */
@@ -239,7 +263,7 @@ function measuredRoutes(
   const offers = x402.networks
     .flatMap((id) => findNetwork(id) ?? [])
     .map((network) => offerOf({ network, payTo: ANY_ADDRESS, timeoutSeconds, testnet: x402.testnet }))
-  const settings = { service, baseUrl, offers, nextToken: () => '' }
+  const settings = { service, baseUrl, offers, v1: false, nextToken: () => '' }
   return routes.flatMap((route): MeasuredRoute[] => {
     const { price } = route.operation
     if (route.kind !== 'paid' || price === undefined) return []

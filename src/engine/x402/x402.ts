@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import type { Endpoint, Service } from '../catalog/catalog.ts'
 import { CANNOT_LOOK } from '../chains/evm/finality.ts'
 import type { ErrorCode, Refusal } from '../base/errors.ts'
@@ -7,12 +6,12 @@ import type { PaymentRecord, Receipt } from '../ledger/payment-record.ts'
 import { exampleAmount, fixedPrice } from '../payment/call-price.ts'
 import type { Challenge } from '../payment/challenge.ts'
 import { createTokens } from '../payment/challenge-token.ts'
-import type { Action, Detection, Payment } from '../payment/payment.ts'
+import type { Action, Detection, Payment, PaymentProtocol } from '../payment/payment.ts'
 import type { Protocol } from '../payment/protocol.ts'
 import { SETTLEMENT_FAILED, type Settlement } from '../payment/settlement.ts'
 import type { Listing } from './listing.ts'
 import {
-  decodePayload,
+  readBase64,
   IDENTIFIER,
   readPayload,
   VERSION_2,
@@ -20,6 +19,7 @@ import {
   type PaymentPayload,
 } from './payload.ts'
 import type { Scheme, SchemeAction, SchemePayment } from './scheme.ts'
+import { failureInV1, isOfV1, PAYMENT_V1, readV1, RESPONSE_V1, settlementInV1 } from './v1.ts'
 import { createChallenge, MCP_EXTENSION } from './x402-challenge.ts'
 
 interface X402Settings {
@@ -27,13 +27,15 @@ interface X402Settings {
   readonly baseUrl: string
   /** In order of preference; no two have the same name and know the same network. */
   readonly schemes: readonly Scheme[]
+  /** Whether clients of version 1 are served too. */
+  readonly v1: boolean
   readonly random: (bytes: number) => Uint8Array
 }
 
-/** x402 version 2: the headers, and what is the same for all schemes. */
-export function createX402({ service, baseUrl, schemes, random }: X402Settings): Protocol {
+/** x402: the headers, and what is the same for all schemes. */
+export function createX402({ service, baseUrl, schemes, v1, random }: X402Settings): Protocol {
   const offers = schemes.flatMap((scheme) => scheme.offers)
-  const settings = { service, baseUrl, offers, nextToken: createTokens(random) }
+  const settings = { service, baseUrl, offers, v1, nextToken: createTokens(random) }
   const listings = new WeakMap<Endpoint, Listing>()
   const challenge = (endpoint: Endpoint, amount = fixedPrice(endpoint)): Challenge | undefined => {
     if (amount === undefined || offers.length === 0) return undefined
@@ -48,7 +50,8 @@ export function createX402({ service, baseUrl, schemes, random }: X402Settings):
   }
   const schemeOf = (name: string, network: string): Scheme | undefined =>
     schemes.find((scheme) => scheme.name === name && scheme.knows(network))
-  const take = (decoded: Decoded): Detection => {
+  /** `form`: this protocol, in the version in which the payment came and is answered. */
+  const take = (decoded: Decoded, form: PaymentProtocol): Detection => {
     if (decoded.kind === 'malformed') return decoded
     const { payload } = decoded
     const { scheme: name, network } = payload.accepted
@@ -58,7 +61,7 @@ export function createX402({ service, baseUrl, schemes, random }: X402Settings):
     const found = scheme.decode(payload)
     switch (found.kind) {
       case 'payment': {
-        const payment = paymentOf(protocol, scheme, payload, found.payment, listingOf)
+        const payment = paymentOf(form, scheme, payload, found.payment, listingOf)
         return { kind: 'payment', payment }
       }
       case 'action':
@@ -72,13 +75,20 @@ export function createX402({ service, baseUrl, schemes, random }: X402Settings):
     // A signed payment contains its own validity.
     longestWork: Infinity,
     payerKeys: (text) => schemes.flatMap((scheme) => scheme.payerKey(text) ?? []),
-    detect: (headers) => detect(headers, take),
+    detect: ({ 'payment-signature': header, [PAYMENT_V1]: older }) => {
+      if (header !== undefined && older !== undefined) return TWO_VERSIONS
+      if (header !== undefined) return readHeader(header, takeV2)
+      if (older === undefined) return { kind: 'none' }
+      return v1 ? readHeader(older, takeV1) : NO_V1
+    },
     tools: {
       capabilities: { extensions: { [MCP_EXTENSION]: {} } },
       detect: ({ [META_PAYMENT]: sent }) => {
         if (sent === undefined) return { kind: 'none' }
+        const takeAny = (payment: unknown): Detection =>
+          v1 && isOfV1(payment) ? takeV1(payment) : takeV2(payment)
         // Some clients send the text of the header.
-        return take(typeof sent === 'string' ? decodePayload(sent.trim()) : readPayload(sent))
+        return typeof sent === 'string' ? readBase64(sent, takeAny) : takeAny(sent)
       },
       receipt: (_, receipt) => ({ [META_RESPONSE]: settlementResponse(receipt) }),
       failure: (entry, code) => ({ [META_RESPONSE]: failureResponse(entry, code) }),
@@ -98,6 +108,17 @@ export function createX402({ service, baseUrl, schemes, random }: X402Settings):
       await Promise.all(schemes.map(async (scheme) => scheme.background?.()))
     },
   }
+  const inV1: PaymentProtocol = {
+    ...protocol,
+    receiptHeaders: (_, receipt) => ({ [RESPONSE_V1]: encode(settlementInV1(receipt)) }),
+    failureHeaders: (entry, code) => ({ [RESPONSE_V1]: encode(failureInV1(entry, code)) }),
+    tools: {
+      receipt: (_, receipt) => ({ [META_RESPONSE]: settlementInV1(receipt) }),
+      failure: (entry, code) => ({ [META_RESPONSE]: failureInV1(entry, code) }),
+    },
+  }
+  const takeV2 = (payment: unknown): Detection => take(readPayload(payment), protocol)
+  const takeV1 = (payment: unknown): Detection => take(readV1(payment), inV1)
   return protocol
 }
 
@@ -112,18 +133,23 @@ const NOT_CONFIGURED: Settlement = {
   detail: 'the network of this payment is not configured here any more',
 }
 
-/** x402 v1 sends X-PAYMENT: reported clearly, since its clients would otherwise get one 402 after the other. */
-function detect(headers: IncomingHttpHeaders, take: (decoded: Decoded) => Detection): Detection {
-  const header = headers['payment-signature']
-  if (typeof header === 'string') return take(decodePayload(header.trim()))
-  if (header !== undefined)
-    return { kind: 'malformed', code: 'invalid_payload', detail: 'the header occurs twice' }
-  if (headers['x-payment'] === undefined) return { kind: 'none' }
-  return {
-    kind: 'malformed',
-    code: 'invalid_x402_version',
-    detail: `X-PAYMENT is the header of x402 version 1, which is not supported. ${VERSION_2}`,
-  }
+function readHeader(header: string | string[], take: (payment: unknown) => Detection): Detection {
+  return typeof header === 'string'
+    ? readBase64(header, take)
+    : { kind: 'malformed', code: 'invalid_payload', detail: 'the header occurs twice' }
+}
+
+const TWO_VERSIONS: Detection = {
+  kind: 'malformed',
+  code: 'multiple_payments',
+  detail: 'the request carries payments of x402 versions 1 and 2',
+}
+
+/** Reported clearly: clients of version 1 would otherwise get one 402 after the other. */
+const NO_V1: Detection = {
+  kind: 'malformed',
+  code: 'invalid_x402_version',
+  detail: `X-PAYMENT is the header of x402 version 1, which is not accepted here. ${VERSION_2}`,
 }
 
 /** x402 v2 core §5.3. */
@@ -141,7 +167,7 @@ function encode(value: JsonObject): string {
 
 /** Adds to a payment of a scheme what is the same for all. */
 function paymentOf(
-  protocol: Protocol,
+  protocol: PaymentProtocol,
   scheme: Scheme,
   payload: PaymentPayload,
   made: SchemePayment,

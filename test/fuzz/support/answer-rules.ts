@@ -75,9 +75,17 @@ function faultsOfChallenge(headers: Answer['headers'], body: string, type: strin
   if (type.startsWith('text/html')) return []
   const problem = parse(body)
   if (!isJsonObject(problem) || !isProblem(problem, 402)) return ['402 with the wrong members']
-  const differs = Object.entries(required).some(
-    ([name, value]) => JSON.stringify(problem[name]) !== JSON.stringify(value),
-  )
+  const { accepts } = required
+  const due = accepts.map((offer) => (isJsonObject(offer) ? offer['amount'] : undefined))
+  const named = Array.isArray(problem['accepts']) ? problem['accepts'] : []
+  const differs =
+    problem['x402Version'] === 1
+      ? problem['error'] !== required['error'] ||
+        named.length === 0 ||
+        !named.every((offer) => isJsonObject(offer) && due.includes(offer['maxAmountRequired']))
+      : Object.entries(required).some(
+          ([name, value]) => JSON.stringify(problem[name]) !== JSON.stringify(value),
+        )
   return differs ? ['the body of the 402 does not hold what its header says'] : []
 }
 

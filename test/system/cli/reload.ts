@@ -48,7 +48,7 @@ async function offered(path = '/paid/greet'): Promise<{ status: number; prices: 
     status: response.status,
     prices: new Set([
       micros(at(header, 'accepts', 0, 'amount')),
-      micros(at(body, 'accepts', 0, 'amount')),
+      micros(at(body, 'accepts', 0, 'maxAmountRequired')),
       JSON.stringify(at(body, 'price', 'amount')).slice(1, -1),
     ]),
   }

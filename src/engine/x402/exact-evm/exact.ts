@@ -122,10 +122,8 @@ function exactPayment(payload: PaymentPayload<ExactPayload>, accepted: Settleabl
           'no_matching_requirements',
           otherArguments(endpoint, payload.accepted.amount, offer.amount) ?? NO_OFFER_OF_OURS,
         )
-      if (listed !== undefined) {
-        const { signedBy } = request
-        request = { ...settlementRequestOf(accepted, payload, listed), signedBy }
-      }
+      const { signedBy } = request
+      request = { ...settlementRequestOf(accepted, payload, { settle, listed }), signedBy }
       return checkAuthorization(authorization, offer, Math.floor(now / 1000))
     },
     verify: async () => {

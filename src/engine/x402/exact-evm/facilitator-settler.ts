@@ -116,9 +116,8 @@ type Verified =
 
 /** Asks one facilitator after the other until one knows the answer. */
 async function verify(facilitators: readonly Facilitator[], request: SettlementRequest): Promise<Verified> {
-  const body = bodyOf(request)
   for (const facilitator of facilitators) {
-    const answer = await facilitator.verify(body)
+    const answer = await facilitator.verify(facilitator.bodyOf(request))
     if (answer.kind !== 'answer') continue
     const { isValid, invalidReason } = answer.value
     if (isValid) return { kind: 'verified', by: facilitator }
@@ -129,23 +128,18 @@ async function verify(facilitators: readonly Facilitator[], request: SettlementR
   return { kind: 'refused', refusal: UNREACHABLE }
 }
 
-/** The body of /verify and /settle (x402 v2 core §7). */
-function bodyOf({ payload, requirements }: SettlementRequest): string {
-  return JSON.stringify({ x402Version: 2, paymentPayload: payload, paymentRequirements: requirements })
-}
-
 async function settle(
   context: FacilitatorContext,
   first: Verified,
   request: SettlementRequest,
   journal: Journal,
 ): Promise<Settlement> {
-  const body = bodyOf(request)
   const since = context.now() - RECENT_MS
   let verified = first
   let others = context.facilitators
   while (verified.kind === 'verified') {
     const { by } = verified
+    const body = by.bodyOf(request)
     await journal.record({ kind: 'facilitator', url: by.url, request: body })
     const answer = await by.settle(body)
     noteListing(context, by, request, answer)

@@ -1,6 +1,6 @@
-import type { Listing } from '../listing.ts'
 import type { PaymentPayload } from '../payload.ts'
 import { requirementsFor, type Requirements } from '../requirements.ts'
+import type { SchemeOffer } from '../scheme.ts'
 import { offerOf, type AcceptedNetwork } from './accepted-network.ts'
 import type { ExactPayload } from './authorization.ts'
 import type { ExpectedTransfer } from './token.ts'
@@ -18,17 +18,18 @@ export interface SettlementRequest {
 
 /**
  * Made of our offer and what was signed. What a buyer has added, or echoed differently than when the payment was taken,
- * stays out: a facilitator would settle on another token for it, or list it under our name. `listed` is what was bought,
- * where a facilitator may list it.
+ * stays out: a facilitator would settle on another token for it, or list it under our name. `sold` is what is bought, once
+ * it is known.
  */
 export function settlementRequestOf(
   network: AcceptedNetwork,
   { accepted, payload: { signature, authorization } }: PaymentPayload<ExactPayload>,
-  listed?: Listing & { readonly url: string },
+  sold?: Pick<SchemeOffer, 'settle' | 'listed'>,
 ): SettlementRequest {
   const { from, to, value, validAfter, validBefore, nonce } = authorization
-  const flow = accepted.extra?.['paymentFlow'] === 'upfront' ? 'upfront' : 'after'
-  const requirements = requirementsFor(offerOf({ ...network, payTo: to }), value, flow)
+  const echoed = accepted.extra?.['paymentFlow'] === 'upfront' ? 'upfront' : 'after'
+  const { settle = echoed, listed } = sold ?? {}
+  const requirements = requirementsFor(offerOf({ ...network, payTo: to }), value, settle)
   return {
     payload: {
       x402Version: 2,

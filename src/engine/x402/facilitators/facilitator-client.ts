@@ -4,6 +4,9 @@ import { isJsonObject, parseJson } from '../../base/json.ts'
 import type { Network } from '../../base/networks.ts'
 import type { Runtime } from '../../base/runtime.ts'
 import { cdpToken, readCdpKey, type CdpCredentials } from './cdp-token.ts'
+import type { PaymentPayload } from '../payload.ts'
+import type { Requirements } from '../requirements.ts'
+import { facilitatorRequestInV1, takesV1 } from '../v1.ts'
 import type { ListingResponse } from '../../payment/listing-report.ts'
 import { EXTENSION_RESPONSES, readListingResponse } from './listing-reports.ts'
 
@@ -17,6 +20,14 @@ export interface Facilitator {
   settle(request: string): Promise<FacilitatorAnswer<SettleResponse>>
   /** GET /supported. */
   supported(): Promise<FacilitatorAnswer<readonly SupportedKind[]>>
+  /** Body of /verify and /settle, in a version that it has listed for the network. */
+  bodyOf(request: FacilitatorRequest): string
+}
+
+/** A payment and the offer that it is for. */
+export interface FacilitatorRequest {
+  readonly payload: PaymentPayload<object>
+  readonly requirements: Requirements
 }
 
 /** How to reach a facilitator. */
@@ -105,11 +116,27 @@ export function createFacilitator(
       return { kind: wasNeverSent(fault) ? 'unreached' : 'lost' }
     }
   }
+  /** What it listed last. */
+  let kinds: readonly SupportedKind[] = []
   return {
     url,
     verify: (body) => ask('verify', { body, milliseconds: VERIFY_MS }, asVerifyResponse),
     settle: (body) => ask('settle', { body, milliseconds: FACILITATOR_SETTLE_MS }, asSettleResponse),
-    supported: () => ask('supported', { milliseconds: SUPPORTED_MS }, asSupportedKinds),
+    supported: async () => {
+      const answer = await ask('supported', { milliseconds: SUPPORTED_MS }, asSupportedKinds)
+      if (answer.kind === 'answer') kinds = answer.value
+      return answer
+    },
+    bodyOf: ({ payload, requirements }) => {
+      const { network } = requirements
+      const isOld =
+        !kinds.some((kind) => takes(kind, network)) && kinds.some((kind) => takesV1(kind, network))
+      return JSON.stringify(
+        isOld
+          ? facilitatorRequestInV1(payload, requirements)
+          : { x402Version: 2, paymentPayload: payload, paymentRequirements: requirements },
+      )
+    },
   }
 }
 
@@ -214,7 +241,10 @@ export async function surveyFacilitators(
   })
   const kinds = answers.flatMap(({ answer }) => (answer.kind === 'answer' ? answer.value : []))
   // One that has not answered may be the one that settles there.
-  const unsupported = problems.length > 0 ? [] : networks.filter((network) => !takes(kinds, network))
+  const unsupported =
+    problems.length > 0
+      ? []
+      : networks.filter(({ id }) => !kinds.some((kind) => takes(kind, id) || takesV1(kind, id)))
   const blamed = unsupported.map(
     ({ title, id }) =>
       `${title} (${id}) cannot be offered: no facilitator settles there; take it from payments.x402.networks or name another facilitator`,
@@ -222,10 +252,7 @@ export async function surveyFacilitators(
   return { problems: [...problems, ...blamed], unsupported }
 }
 
-function takes(kinds: readonly SupportedKind[], { id }: Network): boolean {
+function takes({ x402Version, scheme, network }: SupportedKind, id: string): boolean {
   const [namespace = ''] = id.split(':')
-  return kinds.some(
-    ({ x402Version, scheme, network }) =>
-      x402Version === 2 && scheme === 'exact' && (network === id || network === `${namespace}:*`),
-  )
+  return x402Version === 2 && scheme === 'exact' && (network === id || network === `${namespace}:*`)
 }

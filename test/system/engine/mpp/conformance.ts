@@ -111,7 +111,7 @@ t.test('1, 2, 3, 4, 5: asks an unpaid request for the same money by both protoco
   t.equal(x402.x402Version, 2)
   t.equal(new URL(x402.resource.url).pathname, '/paid/work')
   t.equal(x402.accepts[0].amount, '5000')
-  t.match(problem, { x402Version: 2, price: { amount: '0.005000' } }, 'one body for both')
+  t.match(problem, { x402Version: 1, price: { amount: '0.005000' } }, 'one body for both')
 })
 
 t.test('6: answers the stock client with a receipt and exactly one transfer', async (t) => {

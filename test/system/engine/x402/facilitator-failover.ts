@@ -266,6 +266,7 @@ async function settlerWith(means: Pick<NetworkSettings, 'rpcUrls' | 'signerKeys'
   const reachable = tills.reachable({
     networks: ['eip155:8453'],
     timeout: 60_000,
+    v1: true,
     limits: {},
     testnet: false,
   })

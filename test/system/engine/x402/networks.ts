@@ -56,7 +56,13 @@ function tillsWith(settings: Partial<NetworkSettings>) {
   })
 }
 
-const x402 = { networks: ['eip155:137', 'eip155:8453'], timeout: 60_000, limits: {}, testnet: false }
+const x402 = {
+  networks: ['eip155:137', 'eip155:8453'],
+  timeout: 60_000,
+  v1: true,
+  limits: {},
+  testnet: false,
+}
 
 t.test(
   'offers exactly the networks that can settle, in the order of the catalog, without a request to them',
@@ -134,15 +140,17 @@ t.test('warns at start of a network without a way to settle', async (t) => {
   t.strictSame(offered, [8453], 'and no buyer is offered it')
   t.match(asked, [/^https:\/\/pay\.example\/supported .*Bearer secret/])
   t.strictSame((await surveyed(async () => kinds('eip155:*'))).told, [], 'a pattern covers its networks')
-  t.match(
-    (
-      await surveyed(async () =>
-        Response.json({ kinds: [{ x402Version: 1, scheme: 'exact', network: 'base' }] }),
-      )
-    ).told,
-    [/Polygon/, /Base/],
-    'version 1 is another protocol',
+  const older = await surveyed(async () =>
+    Response.json({
+      kinds: ['base', 'polygon', 'eip155:137'].map((network) => ({
+        x402Version: 1,
+        scheme: 'exact',
+        network,
+      })),
+    }),
   )
+  t.match(older.told, [/Polygon/], 'version 1 has a name for Base, and none that all know for Polygon')
+  t.strictSame(older.offered, [8453])
   const own = await surveyed(unused, { signerKeys: [randomKey()], rpcUrls: { 8453: 'x', 137: 'x' } })
   t.match(own, { told: [], asked: [] }, 'a process that settles alone asks nobody')
 })

@@ -85,7 +85,7 @@ t.test('says of what type an answer is, and names the media type of what is no J
   /paid/feed: { price: 0.01, summary: Feed, response: { media_type: application/atom+xml } }
   /paid/lines: { price: 0.01, summary: Stream, response: { media_type: application/x-ndjson, stream: true } }
 `)
-  const settings = { baseUrl: 'https://api.example.com', offers: [], nextToken: () => '' }
+  const settings = { baseUrl: 'https://api.example.com', offers: [], v1: false, nextToken: () => '' }
   const shown = routes.map((route) => {
     for (const detail of [COMPLETE, ...detailsOf(route)]) {
       const { info, schema } = bazaarExtension(route, detail)
@@ -171,7 +171,7 @@ t.test('describes input and output in the 402 of every route, where probers look
   const { service } = shippedCatalog()
   for (const route of routes) {
     const price = fixedPriceOf(route)
-    const settings = { service, baseUrl: 'https://api.example.com', offers, nextToken: () => '' }
+    const settings = { service, baseUrl: 'https://api.example.com', offers, v1: false, nextToken: () => '' }
     const { published } = createChallenge(route, price, settings)
     const properties = member(published, 'extensions', 'bazaar', 'schema', 'properties')
     t.equal(member(properties, 'input', 'properties', 'queryParams', 'type'), 'object', route.path)
@@ -185,7 +185,7 @@ t.test('lists every route untrimmed, and trims its header without hollow example
   const network = NETWORKS.find(({ id }) => id === 'eip155:8453')
   if (network === undefined) throw new Error('no network')
   const offers = [offerOf({ network, payTo: `0x${'1'.repeat(40)}`, timeoutSeconds: 60, testnet: false })]
-  const settings = { service, baseUrl: 'https://api.example.com', offers, nextToken: () => '' }
+  const settings = { service, baseUrl: 'https://api.example.com', offers, v1: false, nextToken: () => '' }
   for (const route of routes) {
     const { published, listing } = createChallenge(route, fixedPriceOf(route), settings)
     const { resource } = published
@@ -219,7 +219,13 @@ t.test('keeps what helps to choose and to call in a header of four networks', as
   const offers = NETWORKS.filter(({ testnet }) => !testnet)
     .slice(0, 4)
     .map((network) => offerOf({ network, payTo: `0x${'1'.repeat(40)}`, timeoutSeconds: 60, testnet: false }))
-  const settings = { service, baseUrl: 'https://api.example.com', offers, nextToken: () => 'x'.repeat(24) }
+  const settings = {
+    service,
+    baseUrl: 'https://api.example.com',
+    offers,
+    v1: false,
+    nextToken: () => 'x'.repeat(24),
+  }
   let [described, tagged, pictured] = [0, 0, 0]
   for (const route of routes) {
     const challenge = createChallenge(route, fixedPriceOf(route), settings)
@@ -277,6 +283,7 @@ t.test('shows the icon of the catalog to wallets and registries', async (t) => {
       service: { ...service, icon },
       baseUrl: 'https://api.example.com',
       offers: [],
+      v1: false,
       nextToken: () => '',
     }
     const challenge = createChallenge(route, fixedPriceOf(route), settings)

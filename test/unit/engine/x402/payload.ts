@@ -1,6 +1,6 @@
 import t from 'tap'
 import { readExact } from '../../../../src/engine/x402/exact-evm/authorization.ts'
-import { decodePayload } from '../../../../src/engine/x402/payload.ts'
+import { readBase64, readPayload } from '../../../../src/engine/x402/payload.ts'
 import type { Json } from '../../../../src/engine/base/json.ts'
 import { encode } from '../../../support/payment.ts'
 
@@ -30,7 +30,7 @@ const authorized = (change: object) =>
   encode({ ...PAYLOAD, payload: { ...PAYLOAD.payload, authorization: { ...AUTHORIZATION, ...change } } })
 
 function decode(header: string) {
-  const decoded = decodePayload(header)
+  const decoded = readBase64(header, readPayload)
   return decoded.kind === 'payload' ? readExact(decoded.payload) : decoded
 }
 

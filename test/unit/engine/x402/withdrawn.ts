@@ -8,7 +8,7 @@ import { exactScheme } from '../../../../src/engine/x402/exact-evm/exact.ts'
 import { createX402 } from '../../../../src/engine/x402/x402.ts'
 import type { Settler } from '../../../../src/engine/x402/exact-evm/settler.ts'
 import { makeRecord } from '../../../support/payment-records.ts'
-import { encode, randomKey, sign, type Challenge } from '../../../support/payment.ts'
+import { challengeIn, encode, randomKey, sign } from '../../../support/payment.ts'
 import {
   BASE_URL,
   networkNamed,
@@ -87,7 +87,7 @@ function reachableOnly(node: typeof fetch) {
   const till = { network, payTo: PAY_TO, timeoutSeconds: 60, testnet: false, settler, lookAtBlocks }
   const random = (bytes: number) => new Uint8Array(bytes)
   const schemes = [exactScheme({ offered: [], reachable: [till] })]
-  return createX402({ service: catalog.service, baseUrl: BASE_URL, schemes, random })
+  return createX402({ service: catalog.service, baseUrl: BASE_URL, schemes, v1: true, random })
 }
 
 t.test('finds old payments on a withdrawn network, and refuses new ones', async (t) => {
@@ -95,7 +95,7 @@ t.test('finds old payments on a withdrawn network, and refuses new ones', async 
   const issued = quietX402(catalog, ['base'])
     .challenge(route)
     ?.prepare({ resource, scope: 'none', error: 'payment_required' })()
-  const { payload } = await sign(JSON.parse(`{${issued?.members}}`) as Challenge, randomKey())
+  const { payload } = await sign(challengeIn(issued), randomKey())
   const detection = x402.detect({ 'payment-signature': encode(payload) })
   t.equal(detection.kind, 'payment', 'so that the ledger is asked')
   if (detection.kind !== 'payment') return
