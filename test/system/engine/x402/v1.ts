@@ -30,8 +30,8 @@ const shop = await openShop()
 t.teardown(() => shop.close())
 const work = `${shop.url}/paid/work`
 
-async function fresh({ url, wallet }: Shop = shop): Promise<SignedPayment> {
-  return sign(await challengeOf(`${url}/paid/work`), await wallet())
+async function fresh(at: Shop = shop): Promise<SignedPayment> {
+  return sign(await challengeOf(`${at.url}/paid/work`), await at.wallet())
 }
 
 function sendV1(url: string, payment: SignedPayment): Promise<Response> {
