@@ -30,8 +30,8 @@ const shop = await openShop()
 t.teardown(() => shop.close())
 const work = `${shop.url}/paid/work`
 
-async function fresh(at: Shop = shop): Promise<SignedPayment> {
-  return sign(await challengeOf(`${at.url}/paid/work`), await at.wallet())
+async function fresh(seller: Shop = shop): Promise<SignedPayment> {
+  return sign(await challengeOf(`${seller.url}/paid/work`), await seller.wallet())
 }
 
 function sendV1(url: string, payment: SignedPayment): Promise<Response> {
