@@ -97,7 +97,9 @@ async function offer(): Promise<Offer> {
   const header = readHeader(response, 'payment-required')
   const body: unknown = await response.json()
   if (!isJsonObject(body)) throw new Error('no offer')
-  const amounts = [at(header, 'accepts', 0, 'amount'), at(body, 'accepts', 0, 'maxAmountRequired')].map(Number)
+  const amounts = [at(header, 'accepts', 0, 'amount'), at(body, 'accepts', 0, 'maxAmountRequired')].map(
+    Number,
+  )
   const prices = [Number(at(body, 'price', 'amount')) * 1e6]
   const said = JSON.stringify([header, body]).matchAll(/Revision (\d+)/g)
   return {
