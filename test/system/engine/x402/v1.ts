@@ -30,8 +30,8 @@ const shop = await openShop()
 t.teardown(() => shop.close())
 const work = `${shop.url}/paid/work`
 
-async function fresh(seller: Shop = shop): Promise<SignedPayment> {
-  return sign(await challengeOf(`${seller.url}/paid/work`), await seller.wallet())
+async function fresh(place: Shop = shop): Promise<SignedPayment> {
+  return sign(await challengeOf(`${place.url}/paid/work`), await place.wallet())
 }
 
 function sendV1(url: string, payment: SignedPayment): Promise<Response> {
