@@ -59,7 +59,7 @@ t.test('announces a new route in every document', async (t) => {
   }
   const answer = await grown.ask('/paid/acme/price/A-100')
   t.equal(answer.status, 402)
-  t.match(await answer.text(), '"amount":"17000"')
+  t.match(await answer.text(), '"maxAmountRequired":"17000"')
   const { code, out } = await runLine(['doctor', grown.url])
   t.equal(code, 0, out)
 })

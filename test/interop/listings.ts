@@ -4,6 +4,7 @@ import {
   type DiscoveryResourcesResponse,
 } from '@x402/extensions/bazaar'
 import t from 'tap'
+import { readHeader } from '../support/payment.ts'
 import { at, items } from '../support/documents.ts'
 import {
   BASE_URL,
@@ -44,7 +45,7 @@ t.test('offers in Bazaar listings exactly what the service honours', async (t) =
   t.strictSame(paths.toSorted(), paid.map(({ path }) => path).toSorted())
   for (const item of items(listing['items'])) {
     const path = textAt(at(item, 'path'))
-    const live = objectIn(await (await service.ask(exampleCall(path))).text())
+    const live = readHeader(await service.ask(exampleCall(path)), 'payment-required')
     t.strictSame(at(item, 'accepts'), live['accepts'], path)
     t.equal(at(item, 'resource'), at(live, 'resource', 'url'), path)
     const [listed, issued] = [item, live].map((each) => at(each, 'extensions', 'bazaar'))

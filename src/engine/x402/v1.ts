@@ -109,7 +109,7 @@ export function readV1(sent: unknown): Decoded {
     }
   if (!validate(sent)) return malformed(faultOf(validate.errors?.[0], '', 'x402 v1'))
   const { scheme, payload } = sent
-  const network = IDS.get(sent.network) ?? sent.network
+  const network = (scheme === 'exact' ? IDS.get(sent.network) : undefined) ?? NOWHERE
   const { authorization } = payload
   const signed = isJsonObject(authorization) ? authorization : {}
   const accepted = {
@@ -121,6 +121,9 @@ export function readV1(sent: unknown): Decoded {
   }
   return { kind: 'payload', payload: { x402Version: 2, accepted, payload } }
 }
+
+/** No scheme knows this network, so a payment on it is refused as one that was not offered. */
+const NOWHERE = ''
 
 /** Other values are for the scheme to refuse. */
 function textOf(value: Json | undefined): string {

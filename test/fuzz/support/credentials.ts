@@ -44,7 +44,7 @@ const junk = fc.oneof(
   fc.integer({ min: 1, max: 40_000 }).map((length) => 'A'.repeat(length)),
 )
 
-/** Values of PAYMENT-SIGNATURE derived from a valid one. */
+/** Values of PAYMENT-SIGNATURE or X-PAYMENT derived from a valid one. */
 export function x402Values(payload: Json): fc.Arbitrary<string> {
   return fc.oneof(
     { weight: 8, arbitrary: framed(mutated(payload), base64) },

@@ -201,7 +201,10 @@ t.test('finds a proxy in front of the server that removes headers or query param
   change = (name, value) => (name === 'access-control-expose-headers' ? 'etag' : value)
   t.match(await through(), 'fails CORS: payment-required is not exposed')
   change = (name, value) => (name === 'access-control-allow-headers' ? 'accept' : value)
-  t.match(await through(), 'fails CORS: payment-signature may not be sent, authorization may not be sent')
+  t.match(
+    await through(),
+    'fails CORS: payment-signature may not be sent, x-payment may not be sent, authorization may not be sent',
+  )
   change = (name, value) => (name === 'payment-required' ? undefined : value)
   t.match(await through(), 'warn headers: payment-required does not arrive')
   change = (name, value) => (name === 'cache-control' ? 'x'.repeat(9_000) : value)

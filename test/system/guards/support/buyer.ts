@@ -1,7 +1,15 @@
 import { Agent, request as httpRequest } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { Challenge as MppChallenge } from 'mppx'
-import { encode, sign, type Challenge, type Faults, type Hex } from '../../../support/payment.ts'
+import {
+  encode,
+  sign,
+  writtenInV1,
+  type Challenge,
+  type Faults,
+  type Hex,
+  type SignedPayment,
+} from '../../../support/payment.ts'
 import {
   credentialOf,
   signTransfer,
@@ -165,6 +173,12 @@ export function x402Payment(payload: object): Payment {
     http: { 'payment-signature': encode(payload as Parameters<typeof encode>[0]) },
     mcp: { 'x402/payment': payload },
   }
+}
+
+/** The same payment in the envelope of x402 version 1. */
+export function v1Payment(signed: SignedPayment): Payment {
+  const payload = writtenInV1(signed, 'base')
+  return { http: { 'x-payment': encode(payload) }, mcp: { 'x402/payment': payload } }
 }
 
 export async function payByX402({ x402 }: Offers, key: Hex, faults: Faults = {}): Promise<Payment> {

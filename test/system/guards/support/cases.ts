@@ -1,6 +1,14 @@
 import { addressOf, randomKey, sign, type Hex } from '../../../support/payment.ts'
 import { ALPHA_USD, mined, signTransfer } from '../../../support/tempo.ts'
-import { mppPayment, payByMpp, payByX402, x402Payment, type Payment, type RawBody } from './buyer.ts'
+import {
+  mppPayment,
+  payByMpp,
+  payByX402,
+  v1Payment,
+  x402Payment,
+  type Payment,
+  type RawBody,
+} from './buyer.ts'
 import type { CaseContext, CaseRunner, PaymentFaults } from './case-runner.ts'
 import type { Condition } from './node-proxy.ts'
 
@@ -148,6 +156,15 @@ export async function x402Cases(runner: CaseRunner): Promise<void> {
     const { payload } = await sign((await offers('item')).x402, key)
     await step('paid', 'item', x402Payment(payload))
     await step('without extensions', 'item', x402Payment({ ...payload, extensions: {} }))
+  })
+  await run('a payment in the envelope of version 1', async ({ key, offers, step }) => {
+    const signed = await sign((await offers('item')).x402, key)
+    await step('paid', 'item', v1Payment(signed))
+  })
+  await run('the same payment again, in the envelope of version 1', async ({ key, offers, step }) => {
+    const signed = await sign((await offers('item')).x402, key)
+    await step('paid', 'item', x402Payment(signed.payload))
+    await step('in version 1', 'item', v1Payment(signed))
   })
   await run('another authorization with the nonce of a payment', async ({ key, offers, step }) => {
     const { x402 } = await offers('item')

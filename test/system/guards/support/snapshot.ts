@@ -30,7 +30,8 @@ const VOLATILE_HEADERS: ReadonlySet<string> = new Set([
 
 function decodeHeader(name: string, value: string): unknown {
   if (VOLATILE_HEADERS.has(name)) return `<${name}>`
-  if (name === 'payment-required' || name === 'payment-response') return parse(fromBase64(value))
+  if (['payment-required', 'payment-response', 'x-payment-response'].includes(name))
+    return parse(fromBase64(value))
   if (name === 'payment-receipt') return parse(fromBase64(value))
   if (name !== 'www-authenticate' || !value.startsWith('Payment ')) return value
   const members = Array.from(value.matchAll(/([a-z]+)="((?:[^"\\]|\\.)*)"/g), ([, key = '', text = '']) => [

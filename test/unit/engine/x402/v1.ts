@@ -123,7 +123,13 @@ t.test('honours an offer with another validity, and one that is paid before the 
 })
 
 t.test('refuses other networks, schemes and versions', async (t) => {
-  for (const change of [{ network: 'solana' }, { network: 'toString' }, { scheme: 'upto' }, { network: '' }])
+  for (const change of [
+    { network: 'solana' },
+    { network: 'toString' },
+    { network: 'eip155:8453' },
+    { scheme: 'upto' },
+    { network: '' },
+  ])
     t.match(detect({ ...older, ...change }), { kind: 'refused', code: 'no_matching_requirements' })
   for (const version of [0, 2, 3, -1])
     t.match(detect({ ...older, x402Version: version }), {
