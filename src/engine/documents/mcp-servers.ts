@@ -63,13 +63,40 @@ export function identifyServer(catalog: Catalog, facts: Facts, name: string): Se
   const { title, description } = catalog.servers[name] ?? { title: name, description: undefined }
   const { baseUrl } = facts
   const page = serverPagePath(catalog, name)
-  const icon = iconUrl(catalog.service, baseUrl)
   return {
     name: `${reverse(baseUrl)}/${nickname(name)}`,
     title: shortenAtWord(title + nameMark(catalog, facts), LONGEST),
     version: catalog.service.version,
     description: shortenAtWord(sentence(description ?? title), LONGEST),
     websiteUrl: page === undefined ? addressOf('llms', catalog, baseUrl) : baseUrl + page,
+    ...iconsOf(catalog, facts),
+  }
+}
+
+/** Where clients look for the server of a host. */
+export const COMMON_CARD_PATH = '/.well-known/mcp/server-card.json'
+
+/** Address of the server with the tools of all others. */
+export function commonServerUrl({ baseUrl }: Pick<Facts, 'baseUrl'>): string {
+  return `${baseUrl}/mcp`
+}
+
+export function identifyCommonServer(catalog: Catalog, facts: Facts): ServerIdentity {
+  const { name, description, version } = catalog.service
+  const { baseUrl } = facts
+  return {
+    name: `${reverse(baseUrl)}/mcp`,
+    title: shortenAtWord(name + nameMark(catalog, facts), LONGEST),
+    version,
+    description: shortenAtWord(sentence(description), LONGEST),
+    websiteUrl: addressOf('docs', catalog, baseUrl) ?? addressOf('llms', catalog, baseUrl),
+    ...iconsOf(catalog, facts),
+  }
+}
+
+function iconsOf(catalog: Catalog, { baseUrl }: Facts): Pick<ServerIdentity, 'icons'> {
+  const icon = iconUrl(catalog.service, baseUrl)
+  return {
     icons: icon === undefined ? undefined : [icon.endsWith('.svg') ? { src: icon, ...SVG } : { src: icon }],
   }
 }

@@ -1,10 +1,14 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import { compact } from '../base/json.ts'
 import {
+  COMMON_CARD_PATH,
+  commonServerUrl,
+  identifyCommonServer,
   identifyServer,
   type ListedServer,
   listedServers,
   type ServerDocument,
+  type ServerIdentity,
   serverCardPath,
 } from './mcp-servers.ts'
 import { type Facts, printJson } from './registry.ts'
@@ -20,9 +24,8 @@ const SCHEMAS = 'https://static.modelcontextprotocol.io/schemas'
  * How to connect to a companion server, for clients that have not yet (MCP server cards, SEP-2127). Served at the
  * endpoint’s address with /server-card behind it. It names no tools: those are asked for.
  */
-function renderServerCard(catalog: Catalog, facts: Facts, { name, url }: ListedServer): string {
+function renderServerCard(identity: ServerIdentity, url: string): string {
   const remotes = [{ type: 'streamable-http', url, supportedProtocolVersions: MCP_REVISIONS }]
-  const identity = identifyServer(catalog, facts, name)
   return printJson(compact({ $schema: `${SCHEMAS}/v1/server-card.schema.json`, ...identity, remotes }))
 }
 
@@ -40,12 +43,14 @@ export function renderServerJson(catalog: Catalog, facts: Facts, { name, url }: 
   )
 }
 
-/** The cards of all served MCP servers. */
+/** The cards of all served MCP servers, and of the one with the tools of all. */
 export function serverCards(catalog: Catalog, facts: Facts): ServerDocument[] {
-  return listedServers(catalog, facts).map((server) => ({
-    path: serverCardPath(server.name),
-    type: SERVER_CARD_TYPE,
-    text: renderServerCard(catalog, facts, server),
-    headers: {},
-  }))
+  const servers = listedServers(catalog, facts)
+  const own = servers.map(({ name, url }): [string, string] => [
+    serverCardPath(name),
+    renderServerCard(identifyServer(catalog, facts, name), url),
+  ])
+  const common = renderServerCard(identifyCommonServer(catalog, facts), commonServerUrl(facts))
+  const cards = servers.length === 0 ? [] : [...own, [COMMON_CARD_PATH, common] as const]
+  return cards.map(([path, text]) => ({ path, type: SERVER_CARD_TYPE, text, headers: {} }))
 }

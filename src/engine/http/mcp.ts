@@ -2,10 +2,18 @@ import { Readable } from 'node:stream'
 import type { Context, Middleware } from 'koa'
 import { detailOf, type Observe } from '../base/access-record.ts'
 import type { Cache } from '../cache/cache.ts'
-import { serverCardPath } from '../documents/mcp-servers.ts'
+import { COMMON_CARD_PATH, serverCardPath } from '../documents/mcp-servers.ts'
 import { isJsonObject } from '../base/json.ts'
 import { answerCall, type ToolCallDeps } from '../mcp/call.ts'
-import { handleMessage, hostsOf, parseMessage, refusalOf, serverAt, type AnswerCall } from '../mcp/server.ts'
+import {
+  handleMessage,
+  hostsOf,
+  parseMessage,
+  MCP_PATH,
+  refusalOf,
+  serverAt,
+  type AnswerCall,
+} from '../mcp/server.ts'
 import type { ToolServer } from '../mcp/tool-server.ts'
 import { fixedPrice } from '../payment/call-price.ts'
 import type { PurchaseDeps } from '../purchase/request.ts'
@@ -48,17 +56,23 @@ export function serveMcp(settings: McpSettings): Middleware {
     const { revision } = settings.serving.now
     const { mcpServers } = revision.facts
     const name = serverAt(mcpServers, ctx.host, ctx.path)
-    const server = name === undefined ? undefined : revision.tools.get(name)
+    const server = name === undefined ? commonServer(revision, ctx.path) : revision.tools.get(name)
     if (server !== undefined) {
-      note(ctx, { place: `/mcp/${name}` })
+      note(ctx, { place: name === undefined ? MCP_PATH : `${MCP_PATH}/${name}` })
       return answerMessage(settings, ctx, server)
     }
-    const carded = ctx.path.endsWith(CARD)
-      ? serverAt(mcpServers, ctx.host, ctx.path.slice(0, -CARD.length))
-      : undefined
-    if (carded !== undefined) ctx.path = serverCardPath(carded)
+    if (ctx.path.endsWith(CARD)) {
+      const endpoint = ctx.path.slice(0, -CARD.length)
+      const carded = serverAt(mcpServers, ctx.host, endpoint)
+      if (carded !== undefined) ctx.path = serverCardPath(carded)
+      else if (endpoint === MCP_PATH) ctx.path = COMMON_CARD_PATH
+    }
     return next()
   }
+}
+
+function commonServer({ commonTools }: Revision, path: string): ToolServer | undefined {
+  return path === MCP_PATH ? commonTools : undefined
 }
 
 async function answerMessage(settings: McpSettings, ctx: Context, server: ToolServer): Promise<void> {

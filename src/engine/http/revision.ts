@@ -15,7 +15,12 @@ import { Failure } from '../base/errors.ts'
 import type { HandlerMap, UntypedHandler } from '../handler.ts'
 import { endpointsOf } from '../mcp/server.ts'
 import { once } from '../base/once.ts'
-import { createToolServers, type ServedTool, type ToolServer } from '../mcp/tool-server.ts'
+import {
+  createCommonServer,
+  createToolServers,
+  type ServedTool,
+  type ToolServer,
+} from '../mcp/tool-server.ts'
 import { challengesOf } from '../payment/endpoint-challenges.ts'
 import { exampleAmount } from '../payment/call-price.ts'
 import type { Challenge } from '../payment/challenge.ts'
@@ -42,6 +47,8 @@ export interface Revision {
   readonly facts: Facts
   /** The MCP servers by name. */
   readonly tools: ReadonlyMap<string, ToolServer>
+  /** The MCP server with the tools of all; undefined when there are none. */
+  readonly commonTools: ToolServer | undefined
   readonly preflights: Preflights
   /** By handler name; of several operations, the first in the catalog. */
   readonly operations: Operations
@@ -88,6 +95,8 @@ export function createRevision(settings: RevisionSettings): Revision {
     protocols: protocols.map(({ name }) => name).filter(isOffered),
     mcpServers: endpointsOf(catalog, baseUrl, mcpUrls),
   }
+  const toolSettings = { catalog, facts, protocols, served: servedOf }
+  const tools = createToolServers(toolSettings)
   const pages = once(() => renderPages(catalog, facts))
   const notFound = once(() => pageOf(PAGE_TYPE, renderNotFound(catalog, facts), PAGE_HEADERS))
   return {
@@ -103,7 +112,8 @@ export function createRevision(settings: RevisionSettings): Revision {
     },
     protocols,
     facts,
-    tools: createToolServers({ catalog, facts, protocols, served: servedOf }),
+    tools,
+    commonTools: createCommonServer(toolSettings, tools),
     preflights: new Preflights(baseUrl),
     operations: new Map([...operations.values()].toReversed().map((each) => [each.operation.handler, each])),
   }

@@ -173,15 +173,16 @@ export function endpointsOf(
   return new Map(
     Object.keys(servers).map((name): [string, string] => {
       const base = Object.hasOwn(bases, name) ? bases[name] : undefined
-      return [name, base === undefined ? `${baseUrl}${localPath(name)}` : `${base}${PATH}`]
+      return [name, base === undefined ? `${baseUrl}${localPath(name)}` : `${base}${MCP_PATH}`]
     }),
   )
 }
 
-const PATH = '/mcp'
+/** Also the address of the server with the tools of all. */
+export const MCP_PATH = '/mcp'
 
 function localPath(name: string): string {
-  return `${PATH}/${name}`
+  return `${MCP_PATH}/${name}`
 }
 
 /** The server a request is for. The path below the service's base is served in any case, for use on one machine. */
@@ -190,7 +191,7 @@ export function serverAt(
   host: string,
   path: string,
 ): string | undefined {
-  if (!path.startsWith(PATH)) return undefined
+  if (!path.startsWith(MCP_PATH)) return undefined
   for (const [name, url] of endpoints) {
     if (path === localPath(name)) return name
     const endpoint = new URL(url)

@@ -5,7 +5,12 @@ import { toArgument, compileArguments, type Validated } from '../catalog/validat
 import { highestOf } from '../catalog/price/price.ts'
 import type { Facts } from '../documents/registry.ts'
 import { desktopPayment } from '../documents/mcp-server-page.ts'
-import { identifyServer, type ServerIdentity } from '../documents/mcp-servers.ts'
+import {
+  commonServerUrl,
+  identifyCommonServer,
+  identifyServer,
+  type ServerIdentity,
+} from '../documents/mcp-servers.ts'
 import { type OperationView, viewTool } from '../documents/operation-view.ts'
 import { joinSentences } from '../base/words.ts'
 import { compact, isJsonObject, type JsonObject } from '../base/json.ts'
@@ -51,7 +56,7 @@ interface ToolServerSettings {
 
 /** Creates the MCP servers of a catalog by name, once per revision. */
 export function createToolServers(settings: ToolServerSettings): ReadonlyMap<string, ToolServer> {
-  const { catalog, facts, protocols } = settings
+  const { catalog, facts } = settings
   return new Map(
     Object.entries(catalog.servers).flatMap(([name, { description }]): [string, ToolServer][] => {
       const url = facts.mcpServers.get(name)
@@ -60,22 +65,58 @@ export function createToolServers(settings: ToolServerSettings): ReadonlyMap<str
         const { tool } = operation
         return tool?.server === name ? [serveTool(operation, tool, url, settings)] : []
       })
-      const ready = tools.filter(({ served }) => served.readiness === 'ready')
-      const server: ToolServer = {
-        identity: identifyServer(catalog, facts, name),
-        instructions: instructionsOf(description, ready, facts),
-        url,
-        tools: new Map(tools.map((each) => [each.endpoint.tool.name, each])),
-        listed: ready.map(({ endpoint, served }) =>
-          describeTool(endpoint, served, viewTool(catalog, facts, endpoint)),
-        ),
-        protocols,
-        networks: catalog.payments.x402?.networks ?? [],
-        largestMessage: ARGUMENT_BYTES + Math.max(0, ...tools.map(bodyBytes)),
-      }
-      return [[name, server]]
+      const named = new Map(tools.map((each) => [each.endpoint.tool.name, each]))
+      const identity = identifyServer(catalog, facts, name)
+      return [[name, toolServer(settings, { identity, description, url, tools: named })]]
     }),
   )
+}
+
+/** The server with all tools of the others; undefined when there are none. */
+export function createCommonServer(
+  settings: ToolServerSettings,
+  servers: ReadonlyMap<string, ToolServer>,
+): ToolServer | undefined {
+  const { catalog, facts } = settings
+  if (servers.size === 0) return undefined
+  const tools = new Map<string, ServedTool>()
+  for (const [server, { tools: own }] of servers)
+    for (const [name, tool] of own) tools.set(tools.has(name) ? `${server}_${name}` : name, tool)
+  const { description } = catalog.service
+  return toolServer(settings, {
+    identity: identifyCommonServer(catalog, facts),
+    description,
+    url: commonServerUrl(facts),
+    tools,
+  })
+}
+
+interface ToolServerParts extends Pick<ToolServer, 'identity' | 'url' | 'tools'> {
+  readonly description: string | undefined
+}
+
+function toolServer(
+  { catalog, facts, protocols }: ToolServerSettings,
+  { identity, description, url, tools }: ToolServerParts,
+): ToolServer {
+  const ready = [...tools].filter(([, { served }]) => served.readiness === 'ready')
+  return {
+    identity,
+    instructions: instructionsOf(
+      description,
+      ready.map(([, tool]) => tool),
+      facts,
+    ),
+    url,
+    tools,
+    listed: ready.map(([name, { endpoint, served }]) => ({
+      ...describeTool(endpoint, served, viewTool(catalog, facts, endpoint)),
+      name,
+    })),
+    protocols,
+    networks: catalog.payments.x402?.networks ?? [],
+    largestMessage: ARGUMENT_BYTES + Math.max(0, ...Array.from(tools.values(), bodyBytes)),
+  }
 }
 
 /** Limit of the arguments, which are texts of some thousand characters and a payment. */

@@ -38,6 +38,8 @@ t.test('serves each host the card of its own server', async (t) => {
     ['memory.example.com', '/mcp/server-card', 'memory'],
     ['api.example.com', '/mcp/tools/server-card', 'tools'],
     ['127.0.0.1', '/mcp/game/server-card', 'game'],
+    ['api.example.com', '/mcp/server-card', 'mcp'],
+    ['api.example.com', '/.well-known/mcp/server-card.json', 'mcp'],
   ] as const) {
     const { status, type, body } = await askAt(host, path)
     t.equal(status, 200, `${host}${path}`)
@@ -46,10 +48,9 @@ t.test('serves each host the card of its own server', async (t) => {
     t.equal(card.name, `com.example.api/${name}`)
     t.equal(
       card.remotes[0]?.url,
-      `https://${host === '127.0.0.1' ? 'mcp.example.com/mcp' : host + path.replace('/server-card', '')}`,
+      `https://${host === '127.0.0.1' ? 'mcp.example.com/mcp' : host + path.replace('/.well-known/mcp/server-card.json', '/mcp').replace('/server-card', '')}`,
     )
   }
-  t.equal((await askAt('api.example.com', '/mcp/server-card')).status, 404)
   t.equal((await askAt('mcp.example.com', '/mcp/nothing/server-card')).status, 404)
 })
 

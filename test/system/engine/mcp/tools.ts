@@ -128,6 +128,18 @@ t.test('names the tools there are, and the one that was meant, to a call of anot
   })
 })
 
+t.test('sells the tools of all servers at one address, each as its own server does', async (t) => {
+  const all = `${shop.url}/mcp`
+  const own = [...(await listTools(game)), ...(await listTools(tools))]
+  t.strictSame(await listTools(all), own)
+  const [key, before] = [await shop.wallet(), await charges()]
+  const { isError, meta } = await payFor(all, 'other_work', { n: 41 }, key)
+  t.notOk(isError)
+  t.match(meta, { 'x402/payment-response': { success: true } })
+  t.equal(await charges(), before + 1)
+  t.equal((await fetch(`${shop.url}/mcp/server-card`)).status, 200)
+})
+
 t.test('tells an unpaid call its price in every place a client may look, without running it', async (t) => {
   const before = shop.upstream.runs()
   for (const revision of REVISIONS) {
@@ -682,7 +694,7 @@ t.test(
   'serves a server with a base of its own at /mcp of that host, and below the service too',
   async (t) => {
     t.match((await post({ host: 'tools.example.com', path: '/mcp' })).text, /"paint"/)
-    t.equal((await post({ host: 'api.example.com', path: '/mcp' })).status, 404)
+    t.match((await post({ host: 'api.example.com', path: '/mcp' })).text, /"paint".*"work"|"work".*"paint"/s)
     t.match((await post({ host: 'api.example.com', path: '/mcp/game' })).text, /"work"/)
     t.equal((await post({ path: '/mcp/nobody' })).status, 404)
   },

@@ -90,7 +90,7 @@ t.test('reads an authorization in both versions as the same payment', async (t) 
 })
 
 t.test('reads a payment as the Python package writes it', async (t) => {
-  // json.dumps of x402 1.0.0, with a space after each colon and comma.
+  // As json.dumps of Python writes it, with a space after each colon and comma.
   const file = new URL('../../../fixtures/x402/python-v1.txt', import.meta.url)
   const payment = paymentIn(x402.detect({ 'x-payment': readFileSync(file, 'utf8') }))
   t.equal(payment.check(offer, NOW), undefined)
