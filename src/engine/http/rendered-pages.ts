@@ -54,8 +54,8 @@ function renderDocuments(catalog: Catalog, facts: Facts): [string, Page][] {
       page === undefined
         ? {}
         : { shown: pageOf(PAGE_TYPE, page(catalog, facts), { ...headers, ...PAGE_HEADERS }) }
-    const twin = name === 'docs' ? { markdown: manual } : {}
-    const served = { ...pageOf(type, render(catalog, facts), headers), ...shown, ...twin }
+    const inMarkdown = name === 'docs' ? { markdown: manual } : {}
+    const served = { ...pageOf(type, render(catalog, facts), headers), ...shown, ...inMarkdown }
     return paths.map((path) => [path, served])
   })
   const announced = Object.values(catalog.documents).flatMap(({ paths, planned }) => (planned ? paths : []))
