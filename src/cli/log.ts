@@ -300,7 +300,10 @@ export function createErrorReporter(
 }
 
 function stackOf(fault: unknown): string {
-  return fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)
+  if (fault instanceof Error) return fault.stack ?? fault.message
+  // An error of another thread is an instance of another class.
+  const message = typeof fault === 'object' && fault !== null && 'message' in fault ? fault.message : fault
+  return String(message)
 }
 
 /** The messages of the causes of an error. */

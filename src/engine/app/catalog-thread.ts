@@ -170,9 +170,13 @@ export function renderInThread({ operations, routes, ...head }: Catalog, facts: 
 }
 
 /** Messages between threads make plain byte arrays of Buffers. */
-function withBuffers({ body, shown, ...page }: Page): Page {
-  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-  return { ...page, body: bytes, ...(shown === undefined ? {} : { shown: withBuffers(shown) }) }
+function withBuffers({ body, shown, markdown, ...page }: Page): Page {
+  return {
+    ...page,
+    body: Buffer.from(body.buffer, body.byteOffset, body.byteLength),
+    ...(shown === undefined ? {} : { shown: withBuffers(shown) }),
+    ...(markdown === undefined ? {} : { markdown: withBuffers(markdown) }),
+  }
 }
 
 type Ask = (question: Question) => Promise<Answer>

@@ -15,7 +15,7 @@ export function servePage(place: string, page: Page): (ctx: Context) => void {
       shown !== undefined && prefersPage(ctx)
         ? shown
         : markdown !== undefined && prefersMarkdown(ctx)
-          ? markdown()
+          ? markdown
           : page
     ctx.status = 200
     ctx.set({ 'Content-Type': type, ETag: etag, 'Cache-Control': 'public, max-age=300', ...headers })

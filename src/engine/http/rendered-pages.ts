@@ -22,7 +22,7 @@ export interface Page {
   /** The version for browsers. */
   readonly shown?: Page
   /** The same as Markdown. */
-  readonly markdown?: () => Page
+  readonly markdown?: Page
 }
 
 /** Renders documents, files and styles; a catalog entry at the same path takes precedence. */
@@ -54,7 +54,7 @@ function renderDocuments(catalog: Catalog, facts: Facts): [string, Page][] {
       page === undefined
         ? {}
         : { shown: pageOf(PAGE_TYPE, page(catalog, facts), { ...headers, ...PAGE_HEADERS }) }
-    const inMarkdown = name === 'docs' ? { markdown: manual } : {}
+    const inMarkdown = name === 'docs' ? { markdown: manual() } : {}
     const served = { ...pageOf(type, render(catalog, facts), headers), ...shown, ...inMarkdown }
     return paths.map((path) => [path, served])
   })
@@ -83,7 +83,10 @@ export function operationPages(catalog: Catalog, facts: Facts): (path: string) =
           const { type } = DOCUMENTS['docs-md']
           const markdown = once(() => pageOf(type, render('markdown'), {}))
           return [
-            [path, once(() => ({ ...pageOf(PAGE_TYPE, render('page'), PAGE_HEADERS), markdown }))],
+            [
+              path,
+              once(() => ({ ...pageOf(PAGE_TYPE, render('page'), PAGE_HEADERS), markdown: markdown() })),
+            ],
             [`${path}.md`, markdown],
           ]
         }),

@@ -91,6 +91,7 @@ for (const name of ['lmdb', 'redis'] as const)
 
       const text = readFileSync(file, 'utf8')
       const records = async (): Promise<string> => (await run('payments', 'list', '--json')).stdout
+      await until('all deliveries are known', async () => !(await records()).includes('"fulfilled"'))
       const before = await records()
       for (const [what, changed, says] of [
         ['torn', text.slice(0, -40), /is not complete/],
