@@ -63,7 +63,8 @@ t.test('works behind stock compression for every kind of answer', async (t) => {
   const challenge: unknown = JSON.parse(
     Buffer.from(String(unpaid.headers['payment-required']), 'base64').toString('utf8'),
   )
-  t.match(JSON.parse(unpaid.text), challenge, 'the header survives next to the compressed body')
+  t.match(challenge, { x402Version: 2, accepts: [{ amount: '10000' }] }, 'the header survives')
+  t.match(JSON.parse(unpaid.text), { x402Version: 1, accepts: [{ maxAmountRequired: '10000' }] })
 
   const sample = await ask('/sample/echo/tea')
   t.equal(sample.status, 200)
