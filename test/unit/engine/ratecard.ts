@@ -72,7 +72,7 @@ t.test('serves the routes and documents of a catalog that is given as a text', a
   const unpaid = await fetch(`${url}/paid/hello/Ada`)
   t.equal(unpaid.status, 402)
   t.match(await unpaid.json(), {
-    resource: { url: 'https://api.example.com/paid/hello/Ada' },
+    accepts: [{ resource: 'https://api.example.com/paid/hello/Ada' }],
     price: { amount: '0.001000' },
   })
   t.match(await (await fetch(`${url}/sample/hello/Ada`)).json(), { text: 'Hello Ada' })
