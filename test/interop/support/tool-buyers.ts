@@ -15,9 +15,8 @@ import { tempo } from 'mppx/client'
 import { McpClient } from 'mppx/mcp/client'
 import { createClient, http } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { tempo as tempoChain } from 'viem/tempo/chains'
+import { tempoModerato } from 'viem/chains'
 import type { Json, JsonObject } from '../../../src/engine/base/json.ts'
-import { TEMPO_CHAIN } from '../../support/tempo.ts'
 import type { Hex } from '../../support/payment.ts'
 
 const ME = { name: 'buyer', version: '1.0.0' }
@@ -97,7 +96,8 @@ export const BUYERS: Readonly<Record<string, (url: URL, key: Hex) => Promise<Too
 /** The client of mppx, on a Tempo chain. */
 export async function openMppBuyer(url: URL, rpcUrl: string, key: Hex): Promise<ToolBuyer> {
   const account = privateKeyToAccount(key)
-  const chain = { ...tempoChain, id: TEMPO_CHAIN, rpcUrls: { default: { http: [rpcUrl] } } }
+  // The network of the sandbox.
+  const chain = { ...tempoModerato, rpcUrls: { default: { http: [rpcUrl] } } }
   const method = tempo.charge({
     account,
     getClient: () => createClient({ account, chain, transport: http(rpcUrl) }),
