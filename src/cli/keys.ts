@@ -1,15 +1,12 @@
 import { hash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { isCustomerName, readApiKey } from '../engine/catalog/api-keys.ts'
 import { parse } from '../engine/catalog/parse.ts'
 import { systemRuntime } from '../engine/base/runtime.ts'
 import { replaceFile } from './new-files.ts'
 import type { Call } from './command.ts'
 import { columns } from './terminal-text.ts'
-
-/** A line of the file: the digest, and the name of the customer. */
-const LINE = /^\s*([0-9a-f]{64})\s+([^\s#]+)/
-const NAME = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/
 
 const NEW_FILE = `# SHA-256 digests of API keys, one per line with the name of its customer.
 # "ratecard keys new NAME" adds a key, "ratecard keys revoke NAME" removes those of a customer.
@@ -19,7 +16,8 @@ const NEW_FILE = `# SHA-256 digests of API keys, one per line with the name of i
 export async function newKey(call: Call): Promise<number> {
   const { positionals, terminal } = call
   const [name = ''] = positionals
-  if (!NAME.test(name)) return refuse(call, `"${name}" is no name: letters, digits and . _ @ -, at most 64`)
+  if (!isCustomerName(name))
+    return refuse(call, `"${name}" is no name: letters, digits and . _ @ -, at most 64`)
   const file = fileOf(call)
   if (file === undefined) return refuse(call, NO_FILE)
   const key = `rk_${Buffer.from(systemRuntime.random(32)).toString('base64url')}`
@@ -39,8 +37,8 @@ export async function revokeKeys(call: Call): Promise<number> {
   const [name = ''] = positionals
   const file = fileOf(call)
   if (file === undefined) return refuse(call, NO_FILE)
-  const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : []
-  const kept = lines.filter((line) => LINE.exec(line)?.[2] !== name)
+  const lines = linesOf(file)
+  const kept = lines.filter((line) => readApiKey(line)?.name !== name)
   const count = lines.length - kept.length
   if (count === 0) return refuse(call, `${file} has no key of ${name}`)
   replaceFile(file, kept.join('\n'))
@@ -53,11 +51,7 @@ export async function listKeys(call: Call): Promise<number> {
   const { flags, terminal } = call
   const file = fileOf(call)
   if (file === undefined) return refuse(call, NO_FILE)
-  const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : []
-  const keys = lines.flatMap((line) => {
-    const [, digest, name] = LINE.exec(line) ?? []
-    return digest === undefined || name === undefined ? [] : [{ name, digest }]
-  })
+  const keys = linesOf(file).flatMap((line) => readApiKey(line) ?? [])
   if (flags.given('json')) terminal.out(JSON.stringify(keys, undefined, 2))
   else if (keys.length === 0) terminal.err(`${file} has no keys`)
   else terminal.out(columns(keys.map(({ name, digest }) => [name, digest.slice(0, 12)])))
@@ -72,6 +66,10 @@ function fileOf({ flags, env }: Call): string | undefined {
   const { document } = parse(readFileSync(catalog, 'utf8'))
   const path = document.spelling(['access', 'api_keys', 'file'])
   return path === undefined ? undefined : resolve(dirname(catalog), path)
+}
+
+function linesOf(file: string): string[] {
+  return existsSync(file) ? readFileSync(file, 'utf8').split('\n') : []
 }
 
 function refuse({ terminal }: Call, reason: string): number {

@@ -134,12 +134,11 @@ export async function sign(challenge: Challenge, key: Hex, faults: Faults = {}):
       primaryType: 'TransferWithAuthorization',
       message: authorization,
     }))
-  const written = Object.entries(authorization).map(([name, value]) => [name, String(value)])
   const payload = {
     x402Version: 2,
     ...optional('resource', faults.resource, challenge.resource),
     accepted: { ...offer, ...faults.accepted },
-    payload: { signature, authorization: Object.fromEntries(written) as JsonObject },
+    payload: { signature, authorization: inTexts(authorization) },
     ...optional('extensions', faults.extensions, challenge.extensions),
   }
   return { payload, header: encode(payload), authorization, signature }
@@ -147,22 +146,23 @@ export async function sign(challenge: Challenge, key: Hex, faults: Faults = {}):
 
 /** The same authorization in the envelope of x402 version 1, as its clients write it. */
 export function writtenInV1({ authorization, signature }: SignedPayment, network: string) {
-  const { from, to, value, validAfter, validBefore, nonce } = authorization
   return {
     x402Version: 1,
     scheme: 'exact',
     network,
-    payload: {
-      signature,
-      authorization: {
-        from,
-        to,
-        value: String(value),
-        validAfter: String(validAfter),
-        validBefore: String(validBefore),
-        nonce,
-      },
-    },
+    payload: { signature, authorization: inTexts(authorization) },
+  }
+}
+
+/** An authorization as payloads carry it: whole numbers as texts. */
+export function inTexts({ from, to, value, validAfter, validBefore, nonce }: SignedPayment['authorization']) {
+  return {
+    from,
+    to,
+    value: String(value),
+    validAfter: String(validAfter),
+    validBefore: String(validBefore),
+    nonce,
   }
 }
 

@@ -17,7 +17,7 @@ import { openContext, type SettlementContext } from '../../src/engine/x402/exact
 import type { Authorization } from '../../src/engine/x402/exact-evm/authorization.ts'
 import type { ExpectedTransfer } from '../../src/engine/x402/exact-evm/token.ts'
 import type { EvmChain } from '../../src/sandbox/evm/chain.ts'
-import { addressOf, randomKey, sign, type Challenge, type Faults, type Hex } from './payment.ts'
+import { addressOf, inTexts, randomKey, sign, type Challenge, type Faults, type Hex } from './payment.ts'
 import { networkNamed, PAY_TO } from './shipped-catalog.ts'
 import { base } from './base-chain.ts'
 
@@ -116,18 +116,11 @@ const OFFER: Challenge = {
 export async function authorize(chain: EvmChain, key = randomKey(), faults: Faults = {}): Promise<Signed> {
   await chain.mint(faults.from ?? addressOf(key), 10_000n)
   const { authorization, signature } = await sign(OFFER, key, faults)
-  const { from, to, value, validAfter, validBefore, nonce } = authorization
+  const { from, to, value, nonce } = authorization
   return {
     key,
     expected: { token: BASE.token.address, from: toChecksum(from), to: toChecksum(to), value, nonce },
-    authorization: {
-      from,
-      to,
-      value: String(value),
-      validAfter: String(validAfter),
-      validBefore: String(validBefore),
-      nonce,
-    },
+    authorization: inTexts(authorization),
     signature,
   }
 }

@@ -6,6 +6,7 @@ import type { Protocol } from '../../src/engine/payment/protocol.ts'
 import { exactScheme } from '../../src/engine/x402/exact-evm/exact.ts'
 import { createX402 } from '../../src/engine/x402/x402.ts'
 import { fileURLToPath } from 'node:url'
+import { fixedPriceOf } from './catalogs.ts'
 
 export const PAY_TO = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
 export const BASE_URL = 'https://api.game-market-data.example.com'
@@ -18,6 +19,15 @@ export function shippedCatalog(): Catalog {
 
 export function paidRoutes({ routes }: Catalog): Route[] {
   return routes.filter(({ kind }) => kind === 'paid')
+}
+
+/** The first paid route, and what is asked for one call of it. */
+export function firstOffer(catalog: Catalog) {
+  const [route] = paidRoutes(catalog)
+  if (route === undefined) throw new Error('no route')
+  const resource = `${BASE_URL}${route.path}`
+  const price = fixedPriceOf(route)
+  return { route, resource, offer: { endpoint: route, resource, scope: 'none', price } }
 }
 
 export function networkNamed(name: string): Network {

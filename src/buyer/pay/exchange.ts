@@ -90,8 +90,8 @@ function failureOf(body: Json): string | undefined {
   const failure = isJsonObject(body) ? body['would_fail'] : undefined
   if (!isJsonObject(failure)) return undefined
   const { status, code, detail } = failure
-  const told = [status, code, detail].filter((each) => typeof each === 'string' || typeof each === 'number')
-  return told.join(', ') || 'no reason is given'
+  const parts = [status, code, detail].filter((each) => typeof each === 'string' || typeof each === 'number')
+  return parts.join(', ') || 'no reason is given'
 }
 
 /** The bytes of an answer that is no problem, for `--output`. */

@@ -1,25 +1,21 @@
-import { RESERVED } from '../../engine/catalog/rules/check-paths.ts'
+import { RESERVED, shapeOf } from '../../engine/catalog/rules/check-paths.ts'
 import { snake } from './names.ts'
 import type { Named } from './parameter.ts'
 
 /** A unique path for each operation: another may differ in the names of its parameters only. */
 export function freePath(taken: Set<string>, method: string, route: string): string {
   let path = route
-  for (let number = 2; taken.has(shapeOf(method, path)); number += 1)
+  for (let number = 2; taken.has(shapeOf({ method, path })); number += 1)
     path = route.replace(/^\/([^/]+)/, (_, first: string) =>
       first.startsWith('{') ? `/${number}/${first}` : `/${first}-${number}`,
     )
-  taken.add(shapeOf(method, path))
+  taken.add(shapeOf({ method, path }))
   return path
 }
 
 /** For `freePath`: the paths that the engine serves. */
 export function takenPaths(): Set<string> {
-  return new Set(RESERVED.map((path) => shapeOf('GET', path)))
-}
-
-function shapeOf(method: string, path: string): string {
-  return `${method} ${path.replace(/\{[^}]*\}/g, '{}')}`
+  return new Set(RESERVED.map((path) => shapeOf({ method: 'GET', path })))
 }
 
 /** The path of a route; characters that a catalog segment cannot contain separate segments or are removed. */

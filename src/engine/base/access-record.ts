@@ -3,8 +3,8 @@ import type { Micros } from './money.ts'
 import type { UpstreamCause } from './upstream-cause.ts'
 
 /**
- * One answered request as its operator may see it, without arguments, caller or answer. All names come from the
- * catalog, so the number of different values is bounded by the number of routes.
+ * One answered request as its operator may see it, without arguments and answer. All names come from the catalog and its
+ * file of API keys, so no caller can make up a value.
  */
 export interface AccessRecord {
   /** What `X-Request-Id` of the answer says: visible ASCII, at most 128 characters, without quotes and backslashes. */

@@ -1,6 +1,6 @@
 import type { Argument } from '../handler.ts'
 import { templatesOf, type Binding, type Parameter, type Scalar } from './catalog.ts'
-import { suggest } from './issue.ts'
+import { isNearly, suggest } from './issue.ts'
 import { compileParameter } from './parameter.ts'
 import { toArgument } from './validator.ts'
 import type { Declared, DeclaredParameters, DeclaredRoute } from './schema.ts'
@@ -108,9 +108,9 @@ function withFixed(
   return [...own.filter(({ name }) => !names.has(name) && !mapped.has(name)), ...fixed]
 }
 
-/** Short names are near too many others. */
 function isMistake(name: string, absent: readonly string[]): boolean {
-  return name.length >= 3 && suggest(name, absent) !== undefined
+  const suggestion = suggest(name, absent)
+  return suggestion !== undefined && isNearly(name, suggestion)
 }
 
 function typeOf(value: Scalar): Parameter['type'] {

@@ -41,11 +41,16 @@ interface ListedLine {
   readonly word: string
 }
 
+/** A line of a list, where # starts a comment. */
+export function withoutComment(line: string): string {
+  return line.replace(/#.*/, '').trim()
+}
+
 /** The lines of a list, without comments and empty lines; undefined when the file cannot be read. */
 export function linesOf(context: CheckContext, path: string): ListedLine[] | undefined {
   return readText(context, path)
     ?.split('\n')
-    .map((line, index) => ({ number: index + 1, word: line.replace(/#.*/, '').trim() }))
+    .map((line, index) => ({ number: index + 1, word: withoutComment(line) }))
     .filter(({ word }) => word !== '')
 }
 

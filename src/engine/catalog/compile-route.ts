@@ -2,18 +2,7 @@ import { withoutPaid } from './route-path.ts'
 import { parseDuration } from '../base/duration.ts'
 import { compileBody } from './body.ts'
 import { bind, compileSet, ownDeclaration } from './arguments.ts'
-import type {
-  Binding,
-  Cache,
-  Credential,
-  Method,
-  Operation,
-  Parameter,
-  Route,
-  RouteKind,
-  Tool,
-  Upstream,
-} from './catalog.ts'
+import type { Cache, Credential, Method, Operation, Route, Tool, Upstream } from './catalog.ts'
 import { type Compiler, compileOperation } from './compile-operation.ts'
 import { bindAlike, priceInputs } from './price/compile.ts'
 import type { DeclaredRoute, DeclaredTool } from './schema.ts'
@@ -51,57 +40,35 @@ export function compileRoute(place: DeclaredPlace, compiler: Compiler): Compiled
   const previewPath = samplePath(place)
   const name = route.name ?? compiler.name(nameOf(method, path))
   const kind = operation.price === undefined ? 'free' : 'paid'
-  const main = endpoint(name, kind, operation, path, route.summary, own, bindings, {
-    sample: previewPath,
-    takesApiKeys: kind === 'paid' && route.api_keys !== false,
-  })
-  if (previewPath === undefined) return { operation, routes: [main] }
-  const sample = typeof route.sample === 'object' ? route.sample : {}
-  const shown = compileSet(previewPath, sample.parameters ?? route.parameters, route.body)
-  const given = sample.with ?? (sample.parameters === undefined ? route.with : undefined)
-  const summary = sample.summary ?? `Free preview: ${route.summary}`
-  const previewName = compiler.name(nameOf(method, previewPath))
-  const preview = endpoint(
-    previewName,
-    'sample',
-    operation,
-    previewPath,
-    summary,
-    shown,
-    bind(owner, shown, given).bindings,
-    {
-      full: path,
-    },
-  )
-  return { operation, routes: [main, preview] }
-}
-
-function endpoint(
-  name: string,
-  kind: RouteKind,
-  operation: Operation,
-  path: string,
-  summary: string,
-  parameters: readonly Parameter[],
-  bindings: readonly Binding[],
-  counterparts: {
-    readonly sample?: string | undefined
-    readonly full?: string
-    readonly takesApiKeys?: boolean
-  },
-): Route {
-  return {
+  const main: Route = {
     name,
     kind,
     path,
     operation,
-    summary,
-    parameters,
+    summary: route.summary,
+    parameters: own,
     bindings,
-    takesApiKeys: counterparts.takesApiKeys === true,
-    sample: counterparts.sample,
-    full: counterparts.full,
+    takesApiKeys: kind === 'paid' && route.api_keys !== false,
+    sample: previewPath,
+    full: undefined,
   }
+  if (previewPath === undefined) return { operation, routes: [main] }
+  const sample = typeof route.sample === 'object' ? route.sample : {}
+  const shown = compileSet(previewPath, sample.parameters ?? route.parameters, route.body)
+  const given = sample.with ?? (sample.parameters === undefined ? route.with : undefined)
+  const preview: Route = {
+    name: compiler.name(nameOf(method, previewPath)),
+    kind: 'sample',
+    path: previewPath,
+    operation,
+    summary: sample.summary ?? `Free preview: ${route.summary}`,
+    parameters: shown,
+    bindings: bind(owner, shown, given).bindings,
+    takesApiKeys: false,
+    sample: undefined,
+    full: path,
+  }
+  return { operation, routes: [main, preview] }
 }
 
 /** `/paid/app/{appid}` → `app/appid`: for a path whose short id is taken, for example by `/paid/app`. */

@@ -136,6 +136,11 @@ export function suggest(word: string, candidates: Iterable<string>): string | un
   return best
 }
 
+/** Whether a name is taken for a misspelt `suggestion`. One or two letters are near too many others. */
+export function isNearly(name: string, suggestion: string): boolean {
+  return name.length >= 3 || name.toLowerCase() === suggestion.toLowerCase()
+}
+
 /** Swapped letters (`tpye`) and a truncated word (`int`) count as one mistake, whatever their length. */
 function slips(word: string, candidate: string): number {
   const cut = word.length >= 3 && candidate.startsWith(word)

@@ -2,7 +2,7 @@ import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
 import type { Argument, Arguments } from '../handler.ts'
 import { isJsonObject, parseJson, type Json, type JsonObject } from '../base/json.ts'
 import type { Binding, Body, Catalog, Operation, Parameter, Scalar } from './catalog.ts'
-import { didYouMean, suggest } from './issue.ts'
+import { didYouMean, isNearly, suggest } from './issue.ts'
 import { inputSchema, isOptionalText, SEPARATORS, validationSchema } from './input-schema.ts'
 import { compileBody, compileParameters } from './schema-compiler.ts'
 import { describe, describeBody, type Origin, type ValidationError } from './validation-error.ts'
@@ -19,7 +19,7 @@ export type Validated =
   | { readonly kind: 'valid'; readonly args: Arguments; readonly ignored?: readonly IgnoredParameter[] }
   | { readonly kind: 'invalid'; readonly errors: readonly ValidationError[] }
 
-/** A query parameter that the route does not declare, and that is not nearly one of its own. */
+/** A query parameter that the route does not declare. */
 export interface IgnoredParameter {
   readonly name: string
   /** The declared parameter that was probably meant. */
@@ -154,17 +154,20 @@ const MOST_UNKNOWN = 10
 const LONGEST_NAME = 64
 
 function unknownNames(given: ReadonlySet<string>, names: readonly string[]): readonly IgnoredParameter[] {
-  const unknown = [...given].filter((name) => !names.includes(name))
-  return unknown.slice(0, MOST_UNKNOWN).map((name) => ({
-    name: name.slice(0, LONGEST_NAME),
-    suggestion: suggest(name.slice(0, LONGEST_NAME), names),
-  }))
+  const declared = new Set(names)
+  const unknown: IgnoredParameter[] = []
+  for (const name of given) {
+    if (unknown.length === MOST_UNKNOWN) break
+    if (declared.has(name)) continue
+    const short = name.slice(0, LONGEST_NAME)
+    unknown.push({ name: short, suggestion: suggest(short, names) })
+  }
+  return unknown
 }
 
-/** Whether the caller meant a parameter that the request leaves out. Short names are near too many others. */
+/** Whether the caller meant a parameter that the request leaves out. */
 function isMisspelt({ name, suggestion }: IgnoredParameter, given: ReadonlySet<string>): boolean {
-  if (suggestion === undefined || given.has(suggestion)) return false
-  return name.length >= 3 || name.toLowerCase() === suggestion.toLowerCase()
+  return suggestion !== undefined && !given.has(suggestion) && isNearly(name, suggestion)
 }
 
 function extraParameter(name: string, names: readonly string[], value: string | null): ValidationError {

@@ -6,6 +6,9 @@ import { type ListedTool, listedTools } from './listed-operations.ts'
 import { nameMark } from './payment-guide.ts'
 import { addressOf, docsFolder, type Facts } from './registry.ts'
 
+/** Address of the server with the tools of all; those of each are below it. */
+export const MCP_PATH = '/mcp'
+
 /** Path of the page of an MCP server, below the documentation if that is served. */
 export function serverPagePath(catalog: Catalog, name: string): string | undefined {
   const folder = docsFolder(catalog)
@@ -14,7 +17,7 @@ export function serverPagePath(catalog: Catalog, name: string): string | undefin
 
 /** Path of the card of an MCP server: that of its endpoint with `/server-card` appended, also on a host of its own. */
 export function serverCardPath(name: string): string {
-  return `/mcp/${name}/server-card`
+  return `${MCP_PATH}/${name}/server-card`
 }
 
 /** Anchor of a tool on the page of its server. */
@@ -78,7 +81,7 @@ export const COMMON_CARD_PATH = '/.well-known/mcp/server-card.json'
 
 /** Address of the server with the tools of all others. */
 export function commonServerUrl({ baseUrl }: Pick<Facts, 'baseUrl'>): string {
-  return `${baseUrl}/mcp`
+  return `${baseUrl}${MCP_PATH}`
 }
 
 export function identifyCommonServer(catalog: Catalog, facts: Facts): ServerIdentity {

@@ -37,8 +37,9 @@ function disallowPaid(catalog: Catalog, basePath: string): string[] {
     // Without an ending, the rule would hold for every longer path.
     return [`Disallow: ${pattern}$`, `Disallow: ${pattern}?`]
   })
+  const templated = new Set(paid.filter((path) => path.includes('{')).map(folderOf))
   const below = free
-    .filter((path) => paid.some((each) => each.includes('{') && folderOf(each) === folderOf(path)))
+    .filter((path) => templated.has(folderOf(path)))
     .map((path) => `Allow: ${basePath}${patternOf(path)}$`)
   return [...new Set([...below, ...rules])]
 }

@@ -107,7 +107,7 @@ function nothingAt(path: string, { catalog, facts }: Revision): string {
       )
     : ''
   const list = addressOf('llms', catalog, facts.baseUrl) ?? addressOf('openapi', catalog, facts.baseUrl)
-  return `there is nothing at this path${guess}${list === undefined ? '' : `; ${list} lists what there is`}`
+  return `there is nothing at this path${guess}${list === undefined ? '' : `; ${list} lists all paths`}`
 }
 
 function notFound(ctx: Context, revision: Revision): Reply {

@@ -2,18 +2,10 @@ import { Readable } from 'node:stream'
 import type { Context, Middleware } from 'koa'
 import { detailOf, type Observe } from '../base/access-record.ts'
 import type { Cache } from '../cache/cache.ts'
-import { COMMON_CARD_PATH, serverCardPath } from '../documents/mcp-servers.ts'
+import { COMMON_CARD_PATH, MCP_PATH, serverCardPath } from '../documents/mcp-servers.ts'
 import { isJsonObject } from '../base/json.ts'
 import { answerCall, type ToolCallDeps } from '../mcp/call.ts'
-import {
-  handleMessage,
-  hostsOf,
-  parseMessage,
-  MCP_PATH,
-  refusalOf,
-  serverAt,
-  type AnswerCall,
-} from '../mcp/server.ts'
+import { handleMessage, hostsOf, parseMessage, refusalOf, serverAt, type AnswerCall } from '../mcp/server.ts'
 import type { ToolServer } from '../mcp/tool-server.ts'
 import { fixedPrice } from '../payment/call-price.ts'
 import type { PurchaseDeps } from '../purchase/request.ts'

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Catalog } from '../catalog/catalog.ts'
 import { documents } from '../documents/all.ts'
-import { docsMarkdown } from '../documents/manual.ts'
 import { pagedRoutes, renderOperation } from '../documents/operation-page.ts'
 import { brandFiles, PAGE_HEADERS } from '../documents/page-frame.ts'
 import { DOCUMENTS, type Facts, operationPath, PAGE_TYPE, placedDocuments } from '../documents/registry.ts'
@@ -41,11 +40,7 @@ export function renderPages(catalog: Catalog, facts: Facts): Pages {
 }
 
 function renderDocuments(catalog: Catalog, facts: Facts): [string, Page][] {
-  const manual = once(() => {
-    const { type, render } = docsMarkdown
-    return pageOf(type, render(catalog, facts), {})
-  })
-  const placed = placedDocuments(catalog, facts.baseUrl).flatMap(({ name, paths }): [string, Page][] => {
+  const rendered = placedDocuments(catalog, facts.baseUrl).flatMap(({ name, paths }) => {
     const document = documents.find((each) => each.name === name)
     if (document === undefined) return []
     const { type, render, page } = document
@@ -54,9 +49,12 @@ function renderDocuments(catalog: Catalog, facts: Facts): [string, Page][] {
       page === undefined
         ? {}
         : { shown: pageOf(PAGE_TYPE, page(catalog, facts), { ...headers, ...PAGE_HEADERS }) }
-    const inMarkdown = name === 'docs' ? { markdown: manual() } : {}
-    const served = { ...pageOf(type, render(catalog, facts), headers), ...shown, ...inMarkdown }
-    return paths.map((path) => [path, served])
+    return [{ name, paths, served: { ...pageOf(type, render(catalog, facts), headers), ...shown } }]
+  })
+  const markdown = rendered.find(({ name }) => name === 'docs-md')?.served
+  const placed = rendered.flatMap(({ name, paths, served }) => {
+    const page: Page = name === 'docs' && markdown !== undefined ? { ...served, markdown } : served
+    return paths.map((path): [string, Page] => [path, page])
   })
   const announced = Object.values(catalog.documents).flatMap(({ paths, planned }) => (planned ? paths : []))
   return [...placed, ...announced.map((path): [string, Page] => [path, ANNOUNCED])]

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { ServerCapabilities, StandardSchemaV1 } from '@modelcontextprotocol/server'
 import { didYouMean } from '../catalog/issue.ts'
 import type { Catalog } from '../catalog/catalog.ts'
+import { MCP_PATH } from '../documents/mcp-servers.ts'
 import { isJsonObject, type JsonObject, parseStrictJson } from '../base/json.ts'
 import type { ToolServer } from './tool-server.ts'
 
@@ -177,9 +178,6 @@ export function endpointsOf(
     }),
   )
 }
-
-/** Also the address of the server with the tools of all. */
-export const MCP_PATH = '/mcp'
 
 function localPath(name: string): string {
   return `${MCP_PATH}/${name}`

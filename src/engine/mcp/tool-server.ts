@@ -67,12 +67,18 @@ export function createToolServers(settings: ToolServerSettings): ReadonlyMap<str
       })
       const named = new Map(tools.map((each) => [each.endpoint.tool.name, each]))
       const identity = identifyServer(catalog, facts, name)
-      return [[name, toolServer(settings, { identity, description, url, tools: named })]]
+      const listed = tools
+        .filter(isReady)
+        .map(({ endpoint, served }) => describeTool(endpoint, served, viewTool(catalog, facts, endpoint)))
+      return [[name, toolServer(settings, { identity, description, url, tools: named, listed })]]
     }),
   )
 }
 
-/** The server with all tools of the others; undefined when there are none. */
+/**
+ * The server with all tools of the others; undefined when there are none. Of two tools of one name, the second gets the
+ * name of its server too.
+ */
 export function createCommonServer(
   settings: ToolServerSettings,
   servers: ReadonlyMap<string, ToolServer>,
@@ -80,43 +86,38 @@ export function createCommonServer(
   const { catalog, facts } = settings
   if (servers.size === 0) return undefined
   const tools = new Map<string, ServedTool>()
-  for (const [server, { tools: own }] of servers)
-    for (const [name, tool] of own) tools.set(tools.has(name) ? `${server}_${name}` : name, tool)
+  const listed: ToolDescription[] = []
+  for (const [server, own] of servers) {
+    const nameHere = (name: string): string => (tools.has(name) ? `${server}_${name}` : name)
+    const names = new Map(Array.from(own.tools.keys(), (name) => [name, nameHere(name)]))
+    for (const [name, tool] of own.tools) tools.set(names.get(name) ?? name, tool)
+    listed.push(...own.listed.map((each) => ({ ...each, name: names.get(each.name) ?? each.name })))
+  }
   const { description } = catalog.service
-  return toolServer(settings, {
-    identity: identifyCommonServer(catalog, facts),
-    description,
-    url: commonServerUrl(facts),
-    tools,
-  })
+  const identity = identifyCommonServer(catalog, facts)
+  return toolServer(settings, { identity, description, url: commonServerUrl(facts), tools, listed })
 }
 
-interface ToolServerParts extends Pick<ToolServer, 'identity' | 'url' | 'tools'> {
+interface ToolServerParts extends Pick<ToolServer, 'identity' | 'url' | 'tools' | 'listed'> {
   readonly description: string | undefined
 }
 
 function toolServer(
   { catalog, facts, protocols }: ToolServerSettings,
-  { identity, description, url, tools }: ToolServerParts,
+  { description, ...parts }: ToolServerParts,
 ): ToolServer {
-  const ready = [...tools].filter(([, { served }]) => served.readiness === 'ready')
+  const tools = [...parts.tools.values()]
   return {
-    identity,
-    instructions: instructionsOf(
-      description,
-      ready.map(([, tool]) => tool),
-      facts,
-    ),
-    url,
-    tools,
-    listed: ready.map(([name, { endpoint, served }]) => ({
-      ...describeTool(endpoint, served, viewTool(catalog, facts, endpoint)),
-      name,
-    })),
+    ...parts,
+    instructions: instructionsOf(description, tools.filter(isReady), facts),
     protocols,
     networks: catalog.payments.x402?.networks ?? [],
-    largestMessage: ARGUMENT_BYTES + Math.max(0, ...Array.from(tools.values(), bodyBytes)),
+    largestMessage: ARGUMENT_BYTES + Math.max(0, ...tools.map(bodyBytes)),
   }
+}
+
+function isReady({ served }: ServedTool): boolean {
+  return served.readiness === 'ready'
 }
 
 /** Limit of the arguments, which are texts of some thousand characters and a payment. */

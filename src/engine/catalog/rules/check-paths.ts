@@ -134,7 +134,8 @@ function* checkConflicts({ document }: CheckContext, paths: readonly ServedPath[
   }
 }
 
-function shapeOf({ method, path }: ServedPath): string {
+/** Equal for paths that one request could match both. */
+export function shapeOf({ method, path }: { readonly method: string; readonly path: string }): string {
   return `${method} ${path.replace(/\{[^}]*\}/g, '{}')}`
 }
 

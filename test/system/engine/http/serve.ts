@@ -629,7 +629,7 @@ t.test('names the path and the methods that were probably meant', async (t) => {
   t.equal(missed.status, 404)
   t.match(missed.json, {
     code: 'route_not_found',
-    detail: /— did you mean "\/paid\/ping"\?; http\S+\/llms\.txt lists what there is$/,
+    detail: /— did you mean "\/paid\/ping"\?; http\S+\/llms\.txt lists all paths$/,
   })
   t.match((await ask(t, '/nothing-like-any-other-path')).json, { detail: /^there is nothing at this path; / })
   const method = await ask(t, '/paid/ping', { method: 'DELETE' })

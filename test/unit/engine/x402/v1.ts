@@ -8,16 +8,19 @@ import { fixedPriceOf } from '../../../support/catalogs.ts'
 import { fc } from '../../../support/fast-check.ts'
 import { makeRecord } from '../../../support/payment-records.ts'
 import { addressOf, challengeIn, encode, randomKey, sign, writtenInV1 } from '../../../support/payment.ts'
-import { BASE_URL, paidRoutes, PAY_TO, quietX402, shippedCatalog } from '../../../support/shipped-catalog.ts'
+import {
+  BASE_URL,
+  firstOffer,
+  paidRoutes,
+  PAY_TO,
+  quietX402,
+  shippedCatalog,
+} from '../../../support/shipped-catalog.ts'
 
 const catalog = shippedCatalog()
 const x402 = quietX402(catalog)
 const routes = paidRoutes(catalog)
-const [route] = routes
-if (route === undefined) throw new Error('no route')
-const resource = `${BASE_URL}${route.path}`
-const price = fixedPriceOf(route)
-const offer = { endpoint: route, resource, scope: 'none', price }
+const { route, resource, offer } = firstOffer(catalog)
 const NOW = Date.parse('2026-11-20T20:00:00Z')
 const SECONDS = BigInt(NOW / 1000)
 

@@ -2,17 +2,12 @@ import t from 'tap'
 import { ERRORS } from '../../../../src/engine/base/errors.ts'
 import type { Detection, Payment } from '../../../../src/engine/payment/payment.ts'
 import { challengeIn, encode, randomKey, sign } from '../../../support/payment.ts'
-import { BASE_URL, paidRoutes, quietX402, shippedCatalog } from '../../../support/shipped-catalog.ts'
+import { firstOffer, quietX402, shippedCatalog } from '../../../support/shipped-catalog.ts'
 import { fc } from '../../../support/fast-check.ts'
-import { fixedPriceOf } from '../../../support/catalogs.ts'
 
 const catalog = shippedCatalog()
 const x402 = quietX402(catalog)
-const [route] = paidRoutes(catalog)
-if (route === undefined) throw new Error('no route')
-const resource = `${BASE_URL}${route.path}`
-const price = fixedPriceOf(route)
-const offer = { endpoint: route, resource, scope: 'none', price }
+const { route, resource, offer } = firstOffer(catalog)
 const NOW = Date.parse('2026-11-20T20:00:00Z')
 const SECONDS = BigInt(NOW / 1000)
 
