@@ -1,7 +1,7 @@
 import { privateKeyToAccount, type PrivateKeyAccount } from '../vendor/viem-accounts.ts'
 import { SANDBOX_WALLET } from '../engine/documents/payment-page.ts'
 import { isJsonObject, type Json } from '../engine/base/json.ts'
-import { TRANSFER_TYPES } from '../engine/x402/exact-evm/eip712.ts'
+import { TRANSFER_TYPES } from '../engine/chains/evm/eip3009/digest.ts'
 import { isPlace, isWord, type SandboxState } from './state.ts'
 
 /** What is used of a Koa context. */

@@ -3,7 +3,7 @@ import { canonicalPath, decodeSegment, splitTarget } from '../../src/engine/http
 import { compileValidator } from '../../src/engine/catalog/validator.ts'
 import type { Route } from '../../src/engine/catalog/catalog.ts'
 import { encodeAfter } from '../../src/engine/payment/base64-prefix.ts'
-import { readExact } from '../../src/engine/x402/exact-evm/authorization.ts'
+import { readExact } from '../../src/engine/x402/exact-evm/exact-payload.ts'
 import { readBase64, readPayload } from '../../src/engine/x402/payload.ts'
 import { attempt } from './support/property-run.ts'
 import { x402Values } from './support/credentials.ts'

@@ -83,7 +83,6 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'engine/base',
   ],
   'engine/refunds': [
-    'engine/x402',
     'engine/mpp',
     'engine/payment',
     'engine/chains',

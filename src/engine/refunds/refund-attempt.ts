@@ -1,9 +1,12 @@
 import { isAddress, sameAddress, type Address } from '../base/address.ts'
 import type { Chain } from '../chains/evm/chain.ts'
 import type { PaymentRecord, Refund } from '../ledger/payment-record.ts'
-import type { Network } from '../base/networks.ts'
 import { refunderIn, type RefundTerms } from './refund-proof.ts'
-import { findTransfer, isOver, type ChainReader } from '../x402/exact-evm/onchain-status.ts'
+import {
+  authorizationOutcome,
+  type AuthorizationOutcome,
+} from '../chains/evm/eip3009/authorization-outcome.ts'
+import { FINAL_BLOCKS, isOver } from '../chains/evm/finality.ts'
 
 /** A refund whose transaction was recorded, and may have been broadcast. */
 export type SentRefund = Exclude<Refund, { readonly kind: 'due' }>
@@ -19,9 +22,6 @@ export type RefundFate =
   | { readonly kind: 'impossible' }
   /** The node does not say. */
   | { readonly kind: 'unclear' }
-
-/** A block this far below the newest one is not undone. */
-const FINAL_BLOCKS = 64
 
 interface AttemptContext {
   readonly chain: Chain
@@ -47,7 +47,7 @@ export async function fateOf(
   const known = { ...attempt, sender, nonce, validBefore }
   return terms.by.kind === 'memo'
     ? fateOfTransfer(context, terms, known)
-    : fateOfAuthorization(context, terms, terms.by.network, entry, known)
+    : fateOfAuthorization(context, terms, entry, known)
 }
 
 interface KnownAttempt {
@@ -78,17 +78,17 @@ async function shownIn(chain: Chain, terms: RefundTerms, hash: string): Promise<
 async function fateOfAuthorization(
   { chain, from }: AttemptContext,
   { token, payer, amount: value, mark }: RefundTerms,
-  { id: networkId }: Network,
   { settledAt, createdAt }: PaymentRecord,
   { sender, nonce, validBefore }: KnownAttempt,
 ): Promise<RefundFate> {
   const expected = { token, from: sender, to: payer, value, nonce: mark }
-  const after = (confirmations: number): ChainReader => ({ networkId, chain, limits: { confirmations } })
   const since = settledAt ?? createdAt
-  const seen = await findTransfer(after(1), expected, Infinity, since)
-  if (seen.kind === 'settled') return { kind: 'refunded', hash: seen.receipt.transaction, sender }
-  const final = await findTransfer(after(FINAL_BLOCKS), expected, validBefore, since)
-  if (final.kind === 'failed') return { kind: 'impossible' }
+  const outcome = (confirmations: number, end: number): Promise<AuthorizationOutcome | undefined> =>
+    authorizationOutcome({ chain, confirmations }, expected, since, (block) => isOver(block, end))
+  const seen = await outcome(1, Infinity)
+  if (seen?.kind === 'moved') return { kind: 'refunded', hash: seen.transaction, sender }
+  const final = await outcome(FINAL_BLOCKS, validBefore)
+  if (final?.kind === 'void') return { kind: 'impossible' }
   const spent = await isSpent(chain, sender, nonce)
   if (spent === undefined) return { kind: 'unclear' }
   if (!spent) return { kind: 'open' }

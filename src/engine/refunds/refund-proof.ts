@@ -5,7 +5,7 @@ import { addressTopic, topicAddress } from '../chains/evm/transfer-log.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import { findNetwork, type Network } from '../base/networks.ts'
 import { TRANSFER_WITH_MEMO } from '../mpp/memo-source.ts'
-import { AUTHORIZATION_USED, containsTransfer } from '../x402/exact-evm/authorization-log.ts'
+import { AUTHORIZATION_USED, containsTransfer } from '../chains/evm/eip3009/authorization-log.ts'
 
 /** What is sent back for a payment, and the name under which the chain shows it. */
 export interface RefundTerms {

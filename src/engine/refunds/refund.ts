@@ -15,8 +15,8 @@ import { chargeStatus } from '../ledger/payment-lifecycle.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import { fateOf, type SentRefund } from './refund-attempt.ts'
 import { refunderIn, refundFilter, refundTermsOf, type RefundTerms } from './refund-proof.ts'
-import { transferCall } from '../x402/exact-evm/transfer-call.ts'
-import { authorizationDigest } from '../x402/exact-evm/eip712.ts'
+import { transferCall } from '../chains/evm/eip3009/transfer-call.ts'
+import { authorizationDigest } from '../chains/evm/eip3009/digest.ts'
 import { isRevert } from '../chains/evm/json-rpc.ts'
 
 export interface RefundSettings extends LeaseContext, Clock {

@@ -1,8 +1,8 @@
 import type { BlockReference, Receipt } from '../../ledger/payment-record.ts'
-import type { Chain, TransactionReceipt } from './chain.ts'
+import type { Block, Chain, TransactionReceipt } from './chain.ts'
 
 /** Blocks, its own included, after which a block counts as final: two epochs of Ethereum. */
-const FINAL_BLOCKS = 64
+export const FINAL_BLOCKS = 64
 
 /** What a look at a block has shown. */
 export type BlockStanding =
@@ -52,4 +52,9 @@ export async function lookAtBlocks(
     if (found.toLowerCase() !== hash.toLowerCase()) return { kind: 'undone' }
     return depth >= depths ? { kind: 'final' } : { kind: 'valid', progress: depth / depths }
   }
+}
+
+/** No later block can carry an authorization out: the token takes it only in blocks older than its end. */
+export function isOver({ timestamp }: Block, validBefore: number): boolean {
+  return Number(timestamp) * 1000 >= validBefore
 }

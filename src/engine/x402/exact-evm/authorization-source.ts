@@ -17,8 +17,8 @@ import type {
   ReconcileSource,
 } from '../../payment/reconcile-source.ts'
 import { paymentKey, readPaymentKey } from './payment-key.ts'
-import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED } from './authorization-log.ts'
-import { stateCall } from './token.ts'
+import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED } from '../../chains/evm/eip3009/authorization-log.ts'
+import { stateCall } from '../../chains/evm/eip3009/token-state.ts'
 import type { Log, Span } from '../../chains/evm/event-log.ts'
 
 /** Payers asked for at once: nodes limit how many alternatives a topic may have. */

@@ -11,12 +11,13 @@ import type { PaymentPayload } from '../payload.ts'
 import { matches, requirementsOf, type Requirements } from '../requirements.ts'
 import type { Scheme, SchemePayment } from '../scheme.ts'
 import { offerOf, type AcceptedNetwork } from './accepted-network.ts'
-import { readExact, type Authorization, type ExactPayload } from './authorization.ts'
-import { authorizationDigest } from './eip712.ts'
+import type { Authorization } from '../../chains/evm/eip3009/authorization.ts'
+import { readExact, type ExactPayload } from './exact-payload.ts'
+import { authorizationDigest } from '../../chains/evm/eip3009/digest.ts'
 import { paymentKey, readPaymentKey } from './payment-key.ts'
 import { settlementRequestOf } from './settlement-request.ts'
 import type { Settler } from './settler.ts'
-import type { ExpectedTransfer } from './token.ts'
+import type { ExpectedTransfer } from '../../chains/evm/eip3009/token-state.ts'
 
 /** An accepted network with the means to settle, which are brought up at the first payment. */
 export interface SettleableNetwork extends AcceptedNetwork {

@@ -4,7 +4,7 @@ import { Chain } from '../../chains/evm/chain.ts'
 import { type RpcTransport } from '../../base/runtime.ts'
 import type { Network } from '../../base/networks.ts'
 import { decodeText } from '../../chains/evm/abi.ts'
-import { domainSeparator } from './eip712.ts'
+import { domainSeparator } from '../../chains/evm/eip3009/digest.ts'
 import { isRevert, type RpcAnswer } from '../../chains/evm/json-rpc.ts'
 
 /** A network as its own node describes it. */

@@ -3,7 +3,7 @@ import type { Clock } from '../../base/poll.ts'
 import type { Refusal } from '../../base/errors.ts'
 import { Holding } from '../../payment/payer-balance.ts'
 import type { Standing } from '../../chains/evm/gas-shares.ts'
-import { NODE_UNREACHABLE } from './token.ts'
+import { NODE_UNREACHABLE } from './node-unreachable.ts'
 
 /** Transactions of one payer that may be in no block yet: one before the first has settled, later one for each, and: */
 const MORE_FOR_KEY = 8

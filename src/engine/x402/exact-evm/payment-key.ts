@@ -1,6 +1,6 @@
 import { toChecksum, type Address } from '../../base/address.ts'
 import type { Network } from '../../base/networks.ts'
-import type { Authorization } from './authorization.ts'
+import type { Authorization } from '../../chains/evm/eip3009/authorization.ts'
 
 /** The signed fields that make an authorization unique on chain: (token, from, nonce). */
 export function paymentKey(network: Network, { from, nonce }: Pick<Authorization, 'from' | 'nonce'>): string {

@@ -5,8 +5,10 @@ import type { Refusal } from '../../base/errors.ts'
 import type { Exposure } from './payer-limits.ts'
 import type { SettlementContext } from './settlement-context.ts'
 import type { SettlementRequest } from './settlement-request.ts'
-import type { ExpectedTransfer } from './token.ts'
-import { simulate, transferCall, type SignedAuthorization } from './transfer-call.ts'
+import type { ExpectedTransfer } from '../../chains/evm/eip3009/token-state.ts'
+import type { SignedAuthorization } from '../../chains/evm/eip3009/authorization.ts'
+import { transferCall } from '../../chains/evm/eip3009/transfer-call.ts'
+import { simulate } from './simulation.ts'
 
 /** How long a payment’s own code may keep its buyer waiting. */
 const SIMULATION_MS = 5_000

@@ -9,9 +9,9 @@ import type { Clock } from '../../base/poll.ts'
 import type { Refusal } from '../../base/errors.ts'
 import { GasBudget } from '../../chains/evm/gas-budget.ts'
 import { GasLosses } from '../../chains/evm/gas-losses.ts'
-import type { ReceiptReader } from './onchain-status.ts'
+import type { ReceiptReader } from './failed-transaction.ts'
 import { PayerLimits } from './payer-limits.ts'
-import { balanceOf } from './token.ts'
+import { balanceOf } from '../../chains/evm/eip3009/token-state.ts'
 
 /** What it takes to settle on one network with signers of this process. */
 export interface SettlementContext extends ReceiptReader, Clock {

@@ -2,9 +2,9 @@ import type { PaymentPayload } from '../payload.ts'
 import { requirementsFor, type Requirements } from '../requirements.ts'
 import type { SchemeOffer } from '../scheme.ts'
 import { offerOf, type AcceptedNetwork } from './accepted-network.ts'
-import type { ExactPayload } from './authorization.ts'
-import type { ExpectedTransfer } from './token.ts'
-import type { SignedAuthorization } from './transfer-call.ts'
+import type { ExactPayload } from './exact-payload.ts'
+import type { ExpectedTransfer } from '../../chains/evm/eip3009/token-state.ts'
+import type { SignedAuthorization } from '../../chains/evm/eip3009/authorization.ts'
 
 /** A payment to settle: one object for its whole life. */
 export interface SettlementRequest {

@@ -2,7 +2,7 @@ import type { SettlementAttempt } from '../../ledger/payment-record.ts'
 import type { Refusal } from '../../base/errors.ts'
 import type { Journal, Settlement } from '../../payment/settlement.ts'
 import type { SettlementRequest } from './settlement-request.ts'
-import type { ExpectedTransfer } from './token.ts'
+import type { ExpectedTransfer } from '../../chains/evm/eip3009/token-state.ts'
 
 /** The settlement of one network: by a signer of this process, or a facilitator. */
 export interface Settler {

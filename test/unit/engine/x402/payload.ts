@@ -1,5 +1,5 @@
 import t from 'tap'
-import { readExact } from '../../../../src/engine/x402/exact-evm/authorization.ts'
+import { readExact } from '../../../../src/engine/x402/exact-evm/exact-payload.ts'
 import { readBase64, readPayload } from '../../../../src/engine/x402/payload.ts'
 import type { Json } from '../../../../src/engine/base/json.ts'
 import { encode } from '../../../support/payment.ts'

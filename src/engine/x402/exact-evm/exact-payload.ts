@@ -1,16 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import { toChecksum, type Address } from '../../base/address.ts'
+import { toChecksum } from '../../base/address.ts'
+import type { Authorization } from '../../chains/evm/eip3009/authorization.ts'
 import { faultOf, malformed, type Malformed, type PaymentPayload } from '../payload.ts'
-
-/** EIP-3009 TransferWithAuthorization as x402 carries it: every number a decimal string, addresses spelt by EIP-55. */
-export interface Authorization {
-  readonly from: Address
-  readonly to: Address
-  readonly value: string
-  readonly validAfter: string
-  readonly validBefore: string
-  readonly nonce: `0x${string}`
-}
 
 /** The `payload` of scheme exact on EVM with EIP-3009. */
 export interface ExactPayload {

@@ -1,6 +1,6 @@
 import { keccak256 } from 'js-sha3'
-import { word } from '../../chains/evm/chain.ts'
-import type { Network } from '../../base/networks.ts'
+import { word } from '../chain.ts'
+import type { Network } from '../../../base/networks.ts'
 import type { Authorization } from './authorization.ts'
 
 /** What a payer signs, as typed data (EIP-712) of EIP-3009. */

@@ -1,20 +1,9 @@
-import { word, type Sender } from '../../chains/evm/chain.ts'
-import { isRevert } from '../../chains/evm/json-rpc.ts'
-import { SENDER_UNFUNDED } from '../../chains/evm/transaction.ts'
-import type { Refusal } from '../../base/errors.ts'
-import { selector, bytes } from '../../chains/evm/abi.ts'
-import { fieldsOf, bytes32 } from './eip712.ts'
-import type { Authorization } from './authorization.ts'
-import { splitSignature } from '../../chains/evm/signature.ts'
-import { type TokenReader, NODE_UNREACHABLE, explainRevert, type ExpectedTransfer } from './token.ts'
-
-/** An authorization as it was signed. */
-export interface SignedAuthorization {
-  readonly authorization: Authorization
-  readonly signature: `0x${string}`
-  /** Whose signature it is: of the payer’s key, or one that a contract wallet accepts (ERC-1271). */
-  readonly signedBy: 'key' | 'contract'
-}
+import { bytes, selector } from '../abi.ts'
+import { word } from '../chain.ts'
+import { splitSignature } from '../signature.ts'
+import type { SignedAuthorization } from './authorization.ts'
+import { bytes32, fieldsOf } from './digest.ts'
+import type { ExpectedTransfer } from './token-state.ts'
 
 const FIELDS = 'address,address,uint256,uint256,uint256,bytes32'
 
@@ -33,27 +22,6 @@ export function transferCall({ authorization, signature, signedBy }: SignedAutho
   return split === undefined
     ? `0x${TRANSFER_BY_CONTRACT}${fields}${word(7n * 32n)}${bytes(signature)}`
     : `0x${TRANSFER_BY_KEY}${fields}${word(BigInt(split.v))}${bytes32(split.r)}${bytes32(split.s)}`
-}
-
-/**
- * Whether the token would carry the authorization out now, in a transaction with this gas and these fees: one call, and
- * two more to explain a refusal. `timeout`: milliseconds the node has for it.
- */
-export async function simulate(
-  { chain, token }: TokenReader,
-  signed: SignedAuthorization,
-  sender: Sender | undefined,
-  timeout: number,
-): Promise<Refusal | undefined> {
-  const answer = await chain.call(token, transferCall(signed), sender, timeout)
-  if (answer.kind === 'result') return undefined
-  if (answer.kind === 'refused' && /insufficient funds/i.test(answer.message)) return SENDER_UNFUNDED
-  if (!isRevert(answer)) return NODE_UNREACHABLE
-  const { from, nonce, value } = signed.authorization
-  return {
-    code: await explainRevert(chain, { token, from, nonce, value: BigInt(value) }, answer),
-    detail: 'the token would not carry out this transfer',
-  }
 }
 
 /**

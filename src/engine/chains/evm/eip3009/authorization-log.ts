@@ -1,9 +1,9 @@
 import { keccak256 } from 'js-sha3'
-import { sameAddress } from '../../base/address.ts'
-import { word } from '../../chains/evm/chain.ts'
-import type { Log } from '../../chains/evm/event-log.ts'
-import { TRANSFER } from '../../chains/evm/transfer-log.ts'
-import type { ExpectedTransfer } from './token.ts'
+import { sameAddress } from '../../../base/address.ts'
+import { word } from '../chain.ts'
+import type { Log } from '../event-log.ts'
+import { TRANSFER } from '../transfer-log.ts'
+import type { ExpectedTransfer } from './token-state.ts'
 
 export const AUTHORIZATION_USED = `0x${keccak256('AuthorizationUsed(address,bytes32)')}` as const
 

@@ -1,0 +1,113 @@
+import { sameAddress, type Address } from '../../base/address.ts'
+import type { Limits } from '../../base/networks.ts'
+import type { TransactionReceipt } from '../../chains/evm/chain.ts'
+import { balanceOf, isUsed, type ExpectedTransfer } from '../../chains/evm/eip3009/token-state.ts'
+import { riskOf, type GasBudget } from '../../chains/evm/gas-budget.ts'
+import type { GasLosses, Revert } from '../../chains/evm/gas-losses.ts'
+import type { Multicall } from '../../chains/evm/multicall.ts'
+import type { Settlement } from '../../payment/settlement.ts'
+import { onchainStatus, type ChainReader } from './onchain-status.ts'
+import type { PayerLimits } from './payer-limits.ts'
+
+/** What is needed to see the effect and the cost of our own transactions. */
+export interface ReceiptReader extends ChainReader {
+  readonly limits: Limits
+  readonly token: Address
+  readonly multicall: Multicall
+  readonly payers: PayerLimits
+  readonly losses: GasLosses
+  readonly budget: GasBudget
+}
+
+/** How long accounts may keep a payment waiting. */
+const ACCOUNTS_MS = 5_000
+
+/** A transaction of ours. */
+interface Carrier {
+  /** Payments it was to carry out. */
+  readonly members: number
+  /** The payers of a batch that this process has sent. */
+  readonly payers: readonly Address[]
+  /** Milliseconds since the epoch, before which the payment was not used. */
+  readonly since: number
+}
+
+/**
+ * What became of a payment that its transaction has not carried out: somebody else may have been faster, or another
+ * transaction of ours. `left out`: it was in a batch, and can still be carried out.
+ */
+export async function explainFailure(
+  context: ReceiptReader,
+  expected: ExpectedTransfer,
+  receipt: TransactionReceipt,
+  { members, payers, since }: Carrier,
+): Promise<Settlement | 'left out' | undefined> {
+  const { hash, block, succeeded, gasCost } = receipt
+  // A node that is behind the one that has shown the receipt does not know yet.
+  const status = await onchainStatus(context, expected, since, ({ number }) => number >= block)
+  if (status?.kind !== 'failed') return status
+  if (payers.length > 0) {
+    await chargeLoss(context, expected, receipt, payers)
+    return 'left out'
+  }
+  if (succeeded) return status
+  const { from, nonce } = expected
+  // The responsible payer of another process's batch is unknown.
+  const payer = members === 1 ? from : undefined
+  const cost = gasCost / BigInt(members)
+  await noteLoss(context, { payer, hash, gasCost: cost, nonce })
+  return status
+}
+
+/**
+ * Whose fault it was that a batch has moved nothing for a payment. A payer whose account has taken code since the
+ * simulation may have burned the gas of all; where all are left out, nobody has, and the payment could still be carried
+ * out, the batch itself was wrong, which counts against nobody, and no batch is sent for a while. Otherwise it was the
+ * payment's own.
+ */
+async function chargeLoss(
+  context: ReceiptReader,
+  expected: ExpectedTransfer,
+  { hash, logs, gasCost, gasUsed }: TransactionReceipt,
+  payers: readonly Address[],
+): Promise<void> {
+  const { from: payer, nonce } = expected
+  const { multicall, token } = context
+  const share = gasCost / BigInt(payers.length)
+  const withCode = await multicall.withCode(payers, ACCOUNTS_MS)
+  const isEmpty = !logs.some(({ address }) => sameAddress(address, token))
+  const isFault = withCode?.size === 0 && isEmpty && !(await isWithdrawn(context, expected))
+  if (withCode === undefined || isFault) {
+    multicall.pause()
+    return noteLoss(context, { payer: undefined, hash, gasCost: share, nonce })
+  }
+  if (withCode.size > 0 && !withCode.has(payer)) return
+  const usual = USUAL_GAS.batch + USUAL_GAS.member * BigInt(payers.length)
+  const excess = withCode.size > 0 && gasUsed > usual ? (gasCost * (gasUsed - usual)) / gasUsed : 0n
+  const burners = BigInt(Math.max(1, withCode.size))
+  const lost = isEmpty && withCode.size > 0 ? gasCost / burners : share + excess / burners
+  await noteLoss(context, { payer, hash, gasCost: lost, nonce })
+}
+
+/** Whether its payer has canceled the authorization, or moved the money away. */
+async function isWithdrawn({ chain }: ReceiptReader, expected: ExpectedTransfer): Promise<boolean> {
+  const [used, balance] = await Promise.all([
+    isUsed(chain, expected),
+    balanceOf({ chain, token: expected.token }, expected.from),
+  ])
+  return used === true || (balance !== undefined && balance < expected.value)
+}
+
+/** Gas of a batch whose members have no code: what is above it was used by those that have. */
+const USUAL_GAS = { batch: 30_000n, member: 45_000n }
+
+async function noteLoss(
+  { payers, losses, budget, limits }: ReceiptReader,
+  loss: Omit<Revert, 'standing'>,
+): Promise<void> {
+  const { payer, nonce } = loss
+  const standing = payer === undefined ? 'known' : budget.standing(riskOf({ payer, nonce }))
+  if (payer !== undefined) payers.note({ payer }, 'reverted')
+  await losses.add({ ...loss, standing }, limits.maxGasLoss)
+  await budget.giveBack()
+}
