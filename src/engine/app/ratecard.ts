@@ -27,7 +27,7 @@ import { CatalogReload, errorsOf, type Reload } from './catalog-reload.ts'
 import { CatalogSource } from './catalog-source.ts'
 import type { KeptRevisions } from './kept-revisions.ts'
 import type { OnFacilitatorOutcome } from '../x402/facilitators/observed-facilitator.ts'
-import { systemRuntime, type RpcTransport, type Runtime } from '../base/runtime.ts'
+import { httpOver, systemRuntime, type RpcTransport, type Runtime } from '../base/runtime.ts'
 
 /** A catalog that is being served. */
 export interface Ratecard {
@@ -235,7 +235,7 @@ async function compose(
   const runtime: Runtime = {
     ...systemRuntime,
     ...sources,
-    ...(fetcher === undefined ? {} : { fetcher, caller: fetcher }),
+    ...(fetcher === undefined ? {} : { fetcher, caller: fetcher, http: httpOver(fetcher) }),
     ...(caller === undefined ? {} : { caller }),
   }
   const owner = `${process.pid}-${Buffer.from(runtime.random(9)).toString('base64url')}`

@@ -2,7 +2,7 @@ import type { NetworkHealth } from '../../payment/network-health.ts'
 import { isAddress, toChecksum } from '../../base/address.ts'
 import { Chain } from '../../chains/evm/chain.ts'
 import { CANNOT_LOOK, lookAtBlocks } from '../../chains/evm/finality.ts'
-import { type RpcTransport } from '../../base/runtime.ts'
+import { type HttpTransport, type RpcTransport } from '../../base/runtime.ts'
 import { onceResolved } from '../../base/once.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { findNetwork, NETWORKS, type Limits, type Network } from '../../base/networks.ts'
@@ -38,7 +38,7 @@ export interface NetworkSettings {
   /** Name of this process in leases. */
   readonly owner: string
   /** To the facilitators. */
-  readonly fetcher: typeof fetch
+  readonly http: HttpTransport
   /** To the nodes. */
   readonly caller: RpcTransport
   readonly now: () => number

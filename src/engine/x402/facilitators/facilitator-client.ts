@@ -2,7 +2,7 @@ import { FACILITATOR_SETTLE_MS } from '../../base/money-times.ts'
 import { isTransactionHash } from '../../chains/evm/log-scanner.ts'
 import { isJsonObject, parseJson } from '../../base/json.ts'
 import type { Network } from '../../base/networks.ts'
-import type { Runtime } from '../../base/runtime.ts'
+import type { HttpResponse, Runtime } from '../../base/runtime.ts'
 import { cdpToken, readCdpKey, type CdpCredentials } from './cdp-token.ts'
 import type { PaymentPayload } from '../payload.ts'
 import type { Requirements } from '../requirements.ts'
@@ -75,10 +75,22 @@ const SUPPORTED_MS = 5_000
 /** A real answer is below 4 KB. */
 const LARGEST_BYTES = 65_536
 
-/** One attempt per call: the caller decides what is repeated. No result contains URL, token or response text. */
+/** The connection has ended without an answer: a new one, or one that was kept and that the other end has closed. */
+interface Cut {
+  readonly kind: 'cut'
+}
+
+function lostIfCut<T>(answer: FacilitatorAnswer<T> | Cut): FacilitatorAnswer<T> {
+  return answer.kind === 'cut' ? { kind: 'lost' } : answer
+}
+
+/**
+ * Connections are kept for a few seconds. A settlement is sent once: the caller decides what is repeated. No result
+ * contains URL, token or response text.
+ */
 export function createFacilitator(
   { url, token, cdp }: FacilitatorAccess,
-  { fetcher, now, random }: Pick<Runtime, 'fetcher' | 'now' | 'random'>,
+  { http, now, random }: Pick<Runtime, 'http' | 'now' | 'random'>,
 ): Facilitator {
   const key = cdp === undefined ? undefined : readCdpKey(cdp)
   const authorizationOf = (method: 'GET' | 'POST', path: string): { readonly authorization?: string } => {
@@ -86,44 +98,46 @@ export function createFacilitator(
       key === undefined ? token : cdpToken(key, { method, url: `${url}/${path}`, now: now(), random })
     return bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }
   }
-  const headers = {
-    accept: 'application/json',
-    // A reused connection may be closed by the other end while a settlement is written to it, so that nobody knows
-    // whether it was read. A new connection fails before that.
-    connection: 'close',
-  }
   const ask = async <T>(
     path: string,
     { body, milliseconds }: { readonly body?: string; readonly milliseconds: number },
-    read: (body: unknown, response: Response) => T | undefined,
-  ): Promise<FacilitatorAnswer<T>> => {
+    read: (body: unknown, response: HttpResponse) => T | undefined,
+  ): Promise<FacilitatorAnswer<T> | Cut> => {
     const method = body === undefined ? 'GET' : 'POST'
     const sent = body === undefined ? {} : { 'content-type': 'application/json' }
+    const signal = AbortSignal.timeout(milliseconds)
     try {
-      const response = await fetcher(`${url}/${path}`, {
+      const response = await http(`${url}/${path}`, {
         method,
-        headers: { ...headers, ...sent, ...authorizationOf(method, path) },
-        ...(body === undefined ? {} : { body }),
-        signal: AbortSignal.timeout(milliseconds),
-        // A redirect would send the payment to another host.
-        redirect: 'manual',
+        headers: { accept: 'application/json', ...sent, ...authorizationOf(method, path) },
+        body,
+        signal,
       })
       const value = read(await bodyOf(response), response)
       if (value !== undefined) return { kind: 'answer', value }
       const { status } = response
       return isDeclining(status) ? { kind: 'declined', status } : { kind: 'lost' }
     } catch (fault) {
-      return { kind: wasNeverSent(fault) ? 'unreached' : 'lost' }
+      if (wasNeverSent(fault)) return { kind: 'unreached' }
+      return { kind: signal.aborted ? 'lost' : 'cut' }
     }
+  }
+  /** For requests that move nothing: the other end may close a kept connection just when it is used again. */
+  const askAgain = async <T>(
+    send: () => Promise<FacilitatorAnswer<T> | Cut>,
+  ): Promise<FacilitatorAnswer<T>> => {
+    const first = await send()
+    return lostIfCut(first.kind === 'cut' ? await send() : first)
   }
   /** What it listed last. */
   let kinds: readonly SupportedKind[] = []
   return {
     url,
-    verify: (body) => ask('verify', { body, milliseconds: VERIFY_MS }, asVerifyResponse),
-    settle: (body) => ask('settle', { body, milliseconds: FACILITATOR_SETTLE_MS }, asSettleResponse),
+    verify: (body) => askAgain(() => ask('verify', { body, milliseconds: VERIFY_MS }, asVerifyResponse)),
+    settle: async (body) =>
+      lostIfCut(await ask('settle', { body, milliseconds: FACILITATOR_SETTLE_MS }, asSettleResponse)),
     supported: async () => {
-      const answer = await ask('supported', { milliseconds: SUPPORTED_MS }, asSupportedKinds)
+      const answer = await askAgain(() => ask('supported', { milliseconds: SUPPORTED_MS }, asSupportedKinds))
       if (answer.kind === 'answer') kinds = answer.value
       return answer
     },
@@ -151,10 +165,10 @@ function isDeclining(status: number): boolean {
 }
 
 /** Facilitators say no under 4xx and 5xx as well as under 200: the body counts, not the status. */
-async function bodyOf(response: Response): Promise<unknown> {
+async function bodyOf(response: HttpResponse): Promise<unknown> {
   const chunks: Uint8Array[] = []
   let bytes = 0
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of response.body) {
     bytes += chunk.byteLength
     // Leaving the loop cancels the stream.
     if (bytes > LARGEST_BYTES) return undefined
@@ -168,14 +182,14 @@ function asVerifyResponse(body: unknown): VerifyResponse | undefined {
   return { isValid: body['isValid'], invalidReason: asText(body['invalidReason']) }
 }
 
-function asSettleResponse(body: unknown, { headers }: Response): SettleResponse | undefined {
+function asSettleResponse(body: unknown, { header }: HttpResponse): SettleResponse | undefined {
   if (!isJsonObject(body) || typeof body['success'] !== 'boolean') return undefined
   const transaction = asText(body['transaction'])
   return {
     success: body['success'],
     transaction: isTransactionHash(transaction) ? transaction : undefined,
     errorReason: asText(body['errorReason']),
-    listing: readListingResponse(headers.get(EXTENSION_RESPONSES)),
+    listing: readListingResponse(header(EXTENSION_RESPONSES)),
   }
 }
 

@@ -9,8 +9,8 @@ export const EXTENSION_RESPONSES = 'extension-responses'
 const LONGEST_REASON = 300
 
 /** The report about the `bazaar` extension in the header; undefined when there is none. */
-export function readListingResponse(header: string | null): ListingResponse | undefined {
-  if (header === null) return undefined
+export function readListingResponse(header: string | undefined): ListingResponse | undefined {
+  if (header === undefined) return undefined
   const responses = parseJson(Buffer.from(header, 'base64').toString('utf8'))
   const bazaar = isJsonObject(responses) ? responses['bazaar'] : undefined
   if (!isJsonObject(bazaar)) return undefined

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { VARIABLES } from '../../../../src/engine/app/setting-names.ts'
+import { systemRuntime } from '../../../../src/engine/base/runtime.ts'
 import type { Settler } from '../../../../src/engine/x402/exact-evm/settler.ts'
 import {
   openX402Networks,
@@ -255,7 +256,7 @@ async function settlerWith(means: Pick<NetworkSettings, 'rpcUrls' | 'signerKeys'
     ledger,
     owner: 'another process',
     report: () => undefined,
-    fetcher: fetch,
+    http: systemRuntime.http,
     caller: fetch,
     now: () => Date.now(),
     random: (bytes) => randomBytes(bytes),

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { VARIABLES } from '../../../../src/engine/app/setting-names.ts'
+import { httpOver } from '../../../../src/engine/base/runtime.ts'
 import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
 import {
   openX402Networks,
@@ -46,7 +47,7 @@ function tillsWith(settings: Partial<NetworkSettings>) {
     names: VARIABLES,
     ledger,
     owner: 'one',
-    fetcher: unused,
+    http: unused,
     caller: unused,
     now: unused,
     random: unused,
@@ -122,11 +123,11 @@ t.test(
 async function surveyed(answer: () => Promise<Response>, settings: Partial<NetworkSettings> = {}) {
   const told: string[] = []
   const asked: string[] = []
-  const fetcher: typeof fetch = async (input, init) => {
+  const http = httpOver(async (input, init) => {
     asked.push(`${typeof input === 'string' ? input : ''} ${JSON.stringify(init?.headers)}`)
     return answer()
-  }
-  const tills = tillsWith({ signerKeys: [], facilitators, fetcher, ...settings })
+  })
+  const tills = tillsWith({ signerKeys: [], facilitators, http, ...settings })
   await tills.survey(x402, (line) => told.push(line))
   return { told, asked, offered: tills.of(x402).map(({ network }) => network.chainId) }
 }
