@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { ConnectedBuyers } from '../purchase/request.ts'
+import type { ConnectedBuyers, RequestRole } from '../purchase/request.ts'
 
 /** Aborted when the connection closes before the answer is sent. */
 export function disconnectSignal(response: ServerResponse): AbortSignal {
@@ -13,12 +13,12 @@ export function disconnectSignal(response: ServerResponse): AbortSignal {
 
 /** The connections of buyers to this process, by public id of the payment. */
 export class BuyerConnections implements ConnectedBuyers {
-  readonly #connections = new Map<string, Set<AbortSignal>>()
+  readonly #connections = new Map<string, Map<AbortSignal, RequestRole>>()
 
-  connect(payment: string, gone: AbortSignal): void {
+  connect(payment: string, gone: AbortSignal, role: RequestRole): void {
     const connections = this.#connections.get(payment)
-    if (connections === undefined) this.#connections.set(payment, new Set([gone]))
-    else connections.add(gone)
+    if (connections === undefined) this.#connections.set(payment, new Map([[gone, role]]))
+    else connections.set(gone, role)
   }
 
   disconnect(payment: string, gone: AbortSignal): void {
@@ -32,7 +32,15 @@ export class BuyerConnections implements ConnectedBuyers {
   }
 
   has(payment: string): boolean {
-    const connections = this.#connections.get(payment)
-    return connections !== undefined && Array.from(connections).some(({ aborted }) => !aborted)
+    return this.#some(payment, () => true)
+  }
+
+  isServed(payment: string): boolean {
+    return this.#some(payment, (role) => role === 'served')
+  }
+
+  #some(payment: string, fits: (role: RequestRole) => boolean): boolean {
+    const connections = this.#connections.get(payment) ?? []
+    return Array.from(connections).some(([{ aborted }, role]) => !aborted && fits(role))
   }
 }

@@ -76,7 +76,10 @@ export interface PaymentTerms {
   readonly token: string | undefined
   /** The client’s own name for the purchase, scoped to its payer. */
   readonly identifier: string | undefined
-  /** What copies meet while the first is at work: `wait` for its answer, or `refusal` at once. */
+  /**
+   * What copies meet while the first request works on it and its buyer is connected: they wait for its answer, or are
+   * refused at once.
+   */
   readonly copies: 'wait' | Refusal
   /**
    * The channel or account that it draws on: payments with the same text are worked on one after the other, over all

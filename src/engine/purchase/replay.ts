@@ -16,7 +16,7 @@ export async function replay(
   const { payment, gone } = request
   // Until it is broadcast, only the buyer knows the payment.
   const isBuyer = payment.token !== undefined || known.dispatch === undefined
-  deps.buyers.connect(known.id, gone)
+  deps.buyers.connect(known.id, gone, 'waiting')
   const result = await poll(purchase, known, async (entry) => {
     if (entry === undefined || isReusable(entry, deps.now())) return buy(purchase)
     // Checked each time: during the wait the payment may have bought something else, or its answer may have arrived.
@@ -27,7 +27,7 @@ export async function replay(
     return (await answeredBy(deps, entry)) ?? takeTurn(purchase, entry)
   }).finally(() => deps.buyers.disconnect(known.id, gone))
   // The delivery to this copy is tracked too.
-  if (result.kind === 'answered') deps.buyers.connect(result.entry.id, gone)
+  if (result.kind === 'answered') deps.buyers.connect(result.entry.id, gone, 'served')
   return result
 }
 
@@ -42,8 +42,9 @@ async function replaySingleUse(
   // The answer is being sent: its delivery is known in a moment, or when the stream ends.
   const isBeingSent = entry.answer !== undefined || isStreaming(request.offer.endpoint)
   if (entry.receipt !== undefined && isBeingSent) return undefined
-  // Another process may be dead: a refusal would make the buyer pay again for what this payment has bought.
-  return entry.owner === deps.owner ? reject(request, entry) : undefined
+  // Another process may be dead, and recovery has no buyer: a refusal would make this one pay again for what the
+  // payment has bought.
+  return entry.owner === deps.owner && deps.buyers.isServed(entry.id) ? reject(request, entry) : undefined
 }
 
 /** Resumes a payment that a dead process or an unknown settlement has left; undefined while another process holds it. */

@@ -104,10 +104,15 @@ export interface LeasedPurchase extends VerifiedPurchase {
  * and does not wait for this one.
  */
 export interface ConnectedBuyers {
-  /** `gone` is aborted when this connection closes. */
-  connect(payment: string, gone: AbortSignal): void
+  /** `gone` is aborted when this connection closes. Connecting again changes the role. */
+  connect(payment: string, gone: AbortSignal, role: RequestRole): void
   disconnect(payment: string, gone: AbortSignal): void
   /** Removes all connections of this payment. */
   forget(payment: string): void
   has(payment: string): boolean
+  /** Whether the request that works on the payment, or sends its answer, has a connected buyer. */
+  isServed(payment: string): boolean
 }
+
+/** `served`: the request works on the payment, or sends its answer. `waiting`: another request or recovery does. */
+export type RequestRole = 'served' | 'waiting'

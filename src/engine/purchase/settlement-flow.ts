@@ -22,7 +22,7 @@ export async function withLease(
 ): Promise<PurchaseResult> {
   const { deps, request, lease } = purchase
   const { id } = lease.entry
-  deps.buyers.connect(id, request.gone)
+  deps.buyers.connect(id, request.gone, 'served')
   const result = await guarded(deps, lease, () => locked(purchase, work)).finally(() =>
     request.payment.release(),
   )

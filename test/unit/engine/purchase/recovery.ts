@@ -4,6 +4,8 @@ import { LEASE_MS } from '../../../../src/engine/base/money-times.ts'
 import { paymentId } from '../../../../src/engine/ledger/payment-lifecycle.ts'
 import { recover } from '../../../../src/engine/purchase/recovery.ts'
 import { isThrottled } from '../../../../src/engine/purchase/payer-throttle.ts'
+import type { Settlement } from '../../../../src/engine/payment/settlement.ts'
+import type { PurchaseResult } from '../../../../src/engine/purchase/result.ts'
 import type { Store } from '../../../../src/engine/purchase/request.ts'
 import {
   FAILED,
@@ -12,6 +14,7 @@ import {
   NOW,
   openShop,
   RECEIPT,
+  SETTLED,
   UNKNOWN,
   type Shop,
 } from '../../../support/scripted-protocol.ts'
@@ -57,6 +60,40 @@ t.test('finishes what a dead process has left without another request', async (t
     else t.match(stored, left, state)
     t.equal(shop.bank.charges + shop.runs(), 0)
   }
+})
+
+t.test('lets a copy of a single-use payment wait while recovery settles it, and answers it', async (t) => {
+  const shop = await openShop(t)
+  await leave(shop, 'settling', { redeliveryToken: undefined })
+  const payment = shop.payment({ copies: { code: 'invalid_challenge', detail: 'paid' }, token: undefined })
+  let copy: Promise<PurchaseResult> | undefined
+  /** The chain answers when the copy has found the payment at work three times. */
+  const resolve = (): Promise<Settlement> =>
+    new Promise((answer) => {
+      let looks = 0
+      const sleep = async (ms: number): Promise<void> => {
+        looks += 1
+        if (looks === 3) answer(SETTLED)
+        await shop.deps.sleep(ms)
+      }
+      copy = shop.buy({ payment }, { ...shop.deps, sleep })
+      // One that is refused never sleeps.
+      void copy.then(() => answer(SETTLED))
+    })
+  const protocols = () => [{ ...payment.protocol, resolve }]
+  await recover({ ...shop.deps, protocols, storeOf: () => undefined })
+  t.match(await copy, { kind: 'answered', receipt: RECEIPT }, 'a refusal would have made its buyer pay again')
+  t.equal(shop.bank.charges + shop.runs(), 0)
+})
+
+t.test('refuses a copy of a single-use payment while its first request is answered', async (t) => {
+  const shop = await openShop(t)
+  const payment = shop.payment({ copies: { code: 'invalid_challenge', detail: 'paid' }, token: undefined })
+  shop.bank.beforeRecord = async () => {
+    t.match(await shop.buy({ payment }), { kind: 'refused', refusal: { code: 'invalid_challenge' } })
+  }
+  t.match(await shop.buy({ payment }), { kind: 'answered' })
+  t.equal(shop.bank.charges, 1)
 })
 
 t.test('leaves a payment of a living process to it', async (t) => {
