@@ -29,6 +29,8 @@ export interface Notes {
   readonly customer?: string
   /** The calls inside the request have lines of their own. */
   readonly logged?: boolean
+  /** The answer is another’s, whatever its status. */
+  readonly passed?: boolean
 }
 
 export function note(ctx: Context, notes: Notes): void {
