@@ -1,9 +1,12 @@
+import { isUtf8 } from 'node:buffer'
+
 /**
  * What servers may do to a path before they look for a route. Each is harmless alone; they differ in which of these they
  * do, how often, and in which order.
  */
 const STEPS: readonly ((path: string) => string)[] = [
-  decode,
+  (path) => decode(path, carelessly),
+  (path) => decode(path, strictly),
   fold,
   straighten,
   (path) => path.replace(/\/{2,}/g, '/'),
@@ -46,15 +49,20 @@ function encodeOctets(path: string): string {
 }
 
 /** Percent-encoding of RFC 3986, and that of IIS. */
-function decode(path: string): string {
+function decode(path: string, read: (octets: Buffer) => string | undefined): string {
   if (!path.includes('%')) return path
   return path
     .replace(/%u([0-9a-f]{4})/gi, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
-    .replace(/(?:%[0-9a-f]{2})+/gi, (run) => textOf(Buffer.from(run.replaceAll('%', ''), 'hex')))
+    .replace(/(?:%[0-9a-f]{2})+/gi, (run) => read(Buffer.from(run.replaceAll('%', ''), 'hex')) ?? run)
 }
 
-/** UTF-8 as careless decoders have it, overlong forms included; what is none of it, as Latin-1. */
-function textOf(octets: Uint8Array): string {
+/** Octets that are no UTF-8 stay as they are. */
+function strictly(octets: Buffer): string | undefined {
+  return isUtf8(octets) ? octets.toString('utf8') : undefined
+}
+
+/** UTF-8 with overlong forms; what is none of it, as Latin-1. */
+function carelessly(octets: Buffer): string {
   let text = ''
   for (let at = 0; at < octets.length;) {
     const { point, length } = characterAt(octets, at)
