@@ -7,6 +7,7 @@ import { isUtf8 } from 'node:buffer'
 const STEPS: readonly ((path: string) => string)[] = [
   (path) => decode(path, carelessly),
   (path) => decode(path, strictly),
+  decodeUnits,
   fold,
   straighten,
   (path) => path.replace(/\/{2,}/g, '/'),
@@ -48,12 +49,18 @@ function encodeOctets(path: string): string {
   return path.replace(/[\x80-\xff]/g, (octet) => `%${octet.charCodeAt(0).toString(16)}`)
 }
 
-/** Percent-encoding of RFC 3986, and that of IIS. */
 function decode(path: string, read: (octets: Buffer) => string | undefined): string {
-  if (!path.includes('%')) return path
-  return path
-    .replace(/%u([0-9a-f]{4})/gi, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
-    .replace(/(?:%[0-9a-f]{2})+/gi, (run) => read(Buffer.from(run.replaceAll('%', ''), 'hex')) ?? run)
+  return path.replace(
+    /(?:%[0-9a-f]{2})+/gi,
+    (run) => read(Buffer.from(run.replaceAll('%', ''), 'hex')) ?? run,
+  )
+}
+
+/** The encoding of IIS. */
+function decodeUnits(path: string): string {
+  return path.replace(/%u([0-9a-f]{4})/gi, (_, digits: string) =>
+    String.fromCharCode(Number.parseInt(digits, 16)),
+  )
 }
 
 /** Octets that are no UTF-8 stay as they are. */
