@@ -1,23 +1,23 @@
-import { type Catalog, colonTemplate, type Passthrough } from '../catalog/catalog.ts'
-import { IndexedRouter } from './indexed-router.ts'
+import type { Catalog, Passthrough } from '../catalog/catalog.ts'
 import { readingsOf } from './path-readings.ts'
+import { PathTree } from './path-tree.ts'
 
 /**
  * Paths that never reach the site behind the catalog: those of its routes, those at which the site itself has what is sold,
  * and those that the operator denies. A path that a server may take for one of them is one of them.
  */
 export class GuardedPaths {
-  readonly #sold = new IndexedRouter()
+  readonly #sold = new PathTree()
   readonly #denied: readonly RegExp[]
 
   constructor({ routes, operations }: Pick<Catalog, 'routes' | 'operations'>, passthrough: Passthrough) {
+    for (const { path } of routes) this.#sold.add(path.toLowerCase())
     const { host } = new URL(passthrough.url)
-    const behind = operations.flatMap(({ price, upstream }) =>
-      price === undefined || upstream === undefined ? [] : pathsAt(host, upstream.url),
-    )
-    const paths = [...routes.map(({ path }) => colonTemplate(path)), ...behind]
-    for (const path of new Set(paths.map((each) => each.toLowerCase())))
-      this.#sold.register(path, ['GET'], () => undefined)
+    for (const { price, upstream } of operations)
+      if (price !== undefined && upstream !== undefined) {
+        const path = pathAt(host, upstream.url)
+        if (path !== undefined) this.#sold.add(path)
+      }
     this.#denied = passthrough.deny.map(patternOf)
   }
 
@@ -25,28 +25,30 @@ export class GuardedPaths {
     const readings = readingsOf(path)
     if (readings === undefined) return true
     for (const reading of readings)
-      if (this.#sold.match(reading, 'GET').route || this.#denied.some((pattern) => pattern.test(reading)))
-        return true
+      if (this.#sold.has(reading) || this.#denied.some((pattern) => pattern.test(reading))) return true
     return false
   }
 }
 
-/** The path of an upstream at this host, with a template for each segment that holds a parameter. */
-function pathsAt(host: string, template: string): string[] {
-  const url = new URL(template.replace(/\{[^{}]*\}/g, '__parameter__'))
-  if (url.host !== host) return []
-  const segments = url.pathname
+/** The path of an upstream at this host, in which a segment with a parameter may be any; undefined: it is elsewhere. */
+function pathAt(host: string, template: string): string | undefined {
+  const url = new URL(template.replace(/\{[^{}]*\}/g, PARAMETER))
+  if (url.host !== host) return undefined
+  const path = url.pathname.toLowerCase().replace(/(?<=.)\/$/, '')
+  return path
     .split('/')
-    .map((segment, at) =>
-      segment.includes('__parameter__') ? `:p${at}` : segment.replace(/[{}()[\]+?!:*\\]/g, '\\$&'),
-    )
-  return [segments.join('/').replace(/(?<=.)\/$/, '')]
+    .map((segment) => (segment.includes(PARAMETER) ? '{}' : segment))
+    .join('/')
 }
 
+/** What stands for a parameter while the address is parsed. */
+const PARAMETER = '__parameter__'
+
 function patternOf(path: string): RegExp {
-  const text = path.toLowerCase().replace(/\/+$/, '')
-  const spelt = text
+  const plain = path
+    .toLowerCase()
+    .replace(/\/+$/, '')
     .replace(/[.+?^${}()|[\]\\]/g, '\\$&')
-    .replace(/\*+/g, (stars) => (stars.length > 1 ? '.*' : '[^/]*'))
-  return new RegExp(`^${spelt}(?:/|$)`)
+  const pattern = plain.replace(/\*+/g, (stars) => (stars.length > 1 ? '.*' : '[^/]*'))
+  return new RegExp(`^${pattern}(?:/|$)`)
 }

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { request as sendRequest } from 'node:http'
+import { type IncomingMessage, request as sendRequest } from 'node:http'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -96,7 +96,7 @@ t.test('answers as the site does: status, cookies, redirects, coding', async (t)
     ])
     response.end(zipped)
   })
-  const response = await new Promise<import('node:http').IncomingMessage>((resolve, reject) => {
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const headers = { 'X-Request-Id': 'of-the-client' }
     sendRequest(`${server.url}/answer`, { headers, agent: false }, resolve).on('error', reject).end()
   })
@@ -203,7 +203,7 @@ t.test('sends both bodies while they come', async (t) => {
     request.on('end', () => response.end('all'))
   })
   const asked = sendRequest(`${server.url}/stream`, { method: 'POST', agent: false })
-  const answering = once(asked, 'response') as Promise<[import('node:http').IncomingMessage]>
+  const answering = once(asked, 'response') as Promise<[IncomingMessage]>
   asked.flushHeaders()
   const [answer] = await answering
   let text = ''

@@ -25,7 +25,9 @@ async function openFront(
       ...settings,
     }),
   )
-  const { url, close } = await listening(createServer(koa.callback()))
+  const { url, close } = await listening(
+    createServer((request, response) => void koa.callback()(request, response)),
+  )
   t.teardown(close)
   return { url, faults }
 }
