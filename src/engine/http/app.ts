@@ -13,7 +13,7 @@ import { STOPPING } from './stopping.ts'
 import { IndexedRouter, templateOf } from './indexed-router.ts'
 import { canonicalPath, splitTarget } from './request-target.ts'
 import type { Boundary } from './boundary.ts'
-import { passthrough, type PassthroughSettings } from './passthrough.ts'
+import { ofCatalog, passthrough, type PassthroughSettings } from './passthrough.ts'
 import { prefersPage } from './payment-required-page.ts'
 import type { AccessLogSettings } from './access-log.ts'
 import { accessLog } from './access-log.ts'
@@ -51,12 +51,12 @@ export function createApp(settings: AppSettings): Koa {
   app.use((ctx, next) => (ctx.path.includes('/mcp') ? mcp(ctx, next) : next()))
   app.use(operatorRoutes(settings))
   app.use(passthrough(settings))
-  app.use(cors)
-  app.use(canonicalPaths)
-  app.use((ctx: RouterContext, next: Next) => serving.now.routes(ctx, next))
+  app.use(ofCatalog(cors))
+  app.use(ofCatalog(canonicalPaths))
+  app.use(ofCatalog((ctx: RouterContext, next) => serving.now.routes(ctx, next)))
   // Only requests without a matching route reach these two.
-  app.use(allowOptions)
-  app.use(new IndexedRouter().allowedMethods())
+  app.use(ofCatalog(allowOptions))
+  app.use(ofCatalog(new IndexedRouter().allowedMethods()))
   return app
 }
 

@@ -1,6 +1,6 @@
 import type { ClientRequest, IncomingMessage, RequestOptions, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream'
-import type { Context, Middleware } from 'koa'
+import type { Context, Middleware, Next } from 'koa'
 import { basePathOf } from '../base/base-path.ts'
 import { Failure } from '../base/errors.ts'
 import type { OpenRequest } from '../base/runtime.ts'
@@ -9,7 +9,7 @@ import { discardBody } from './body.ts'
 import type { Boundary } from './boundary.ts'
 import { disconnectSignal } from './buyer-connections.ts'
 import { answerHeaders, requestHeaders, valueOf } from './passed-headers.ts'
-import { failed, note, respond } from './reply.ts'
+import { failed, note, respond, type Notes } from './reply.ts'
 import { splitTarget, withoutMethods } from './request-target.ts'
 import type { Phase } from './stopping.ts'
 
@@ -27,14 +27,31 @@ export interface PassthroughSettings {
 /** What the log and the metrics call it. */
 const PLACE = 'passthrough'
 
-/** Passes on what does not belong to the catalog, when that says where to. */
+/**
+ * Passes on what does not belong to the catalog, when that says where to. Middleware that a host has added to the
+ * application may answer it before.
+ */
 export function passthrough(settings: PassthroughSettings): Middleware {
-  return (ctx, next) => {
+  return async (ctx, next) => {
     const { boundary } = settings.serving.now
     const { path } = splitTarget(ctx.url)
     if (boundary === undefined || boundary.isOurs(path)) return next()
+    note(ctx, { passes: true })
+    await next()
+    const isAnswered = ctx.respond === false || ctx.body !== undefined || ctx.status !== 404
+    if (isAnswered) return
     note(ctx, { place: PLACE })
     return passOn(ctx, boundary.site, settings)
+  }
+}
+
+/** Leaves out what answers for the catalog when the request is to pass. */
+export function ofCatalog<T extends Context>(
+  middleware: (ctx: T, next: Next) => unknown,
+): (ctx: T, next: Next) => unknown {
+  return (ctx, next) => {
+    const { passes = false }: Notes = ctx.state
+    return passes ? next() : middleware(ctx, next)
   }
 }
 

@@ -5,8 +5,9 @@ import { isUtf8 } from 'node:buffer'
  * do, how often, and in which order.
  */
 const STEPS: readonly ((path: string) => string)[] = [
-  (path) => decode(path, carelessly),
-  (path) => decode(path, strictly),
+  (path) => decode(path, ALL, strictly),
+  (path) => decode(path, ALL_BUT_SLASHES, carelessly),
+  (path) => decode(path, UNRESERVED, carelessly),
   decodeUnits,
   fold,
   straighten,
@@ -49,11 +50,14 @@ function encodeOctets(path: string): string {
   return path.replace(/[\x80-\xff]/g, (octet) => `%${octet.charCodeAt(0).toString(16)}`)
 }
 
-function decode(path: string, read: (octets: Buffer) => string | undefined): string {
-  return path.replace(
-    /(?:%[0-9a-f]{2})+/gi,
-    (run) => read(Buffer.from(run.replaceAll('%', ''), 'hex')) ?? run,
-  )
+/** Runs of encoded octets: what servers decode. */
+const ALL = /(?:%[0-9a-f]{2})+/gi
+const ALL_BUT_SLASHES = /(?:%(?!2f|5c)[0-9a-f]{2})+/gi
+/** RFC 3986 §6.2.2.2; URL parsers read encoded dots in this way. */
+const UNRESERVED = /(?:%(?:2[de]|3[0-9]|[46][1-9a-f]|[57][0-9a]|5f|7e))+/gi
+
+function decode(path: string, octets: RegExp, read: (octets: Buffer) => string | undefined): string {
+  return path.replace(octets, (run) => read(Buffer.from(run.replaceAll('%', ''), 'hex')) ?? run)
 }
 
 /** The encoding of IIS. */

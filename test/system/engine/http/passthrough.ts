@@ -277,6 +277,7 @@ t.test('keeps its own documents, and each declared path in all methods', async (
   ] as const)
     t.match(await send(method, path), { status: 405, headers: { allow: allowed } }, `${method} ${path}`)
   t.equal((await send('OPTIONS', '*')).status, 404)
+  t.match(await send('POST', '/sandbox/wallet', ['Content-Length: 2'], '{}'), { body: /only signs payments/ })
   t.same(arrivals(), [])
 })
 
