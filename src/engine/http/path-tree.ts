@@ -6,16 +6,21 @@ export class PathTree {
   #isEnd = false
 
   add(path: string): void {
-    let place: PathTree = this
-    for (const segment of path.split('/')) {
-      const [, ending] = /^\{[^{}]*\}(.*)$/.exec(segment) ?? []
-      place = ending === undefined ? below(place.#fixed, segment) : below(place.#templates, ending)
-    }
-    place.#isEnd = true
+    this.#grow(path.split('/'))
   }
 
   has(path: string): boolean {
     return this.#holds(path.split('/'), 0)
+  }
+
+  #grow([segment, ...rest]: readonly string[]): void {
+    if (segment === undefined) {
+      this.#isEnd = true
+      return
+    }
+    const [, ending] = /^\{[^{}]*\}(.*)$/.exec(segment) ?? []
+    const tree = ending === undefined ? below(this.#fixed, segment) : below(this.#templates, ending)
+    tree.#grow(rest)
   }
 
   #holds(segments: readonly string[], at: number): boolean {
