@@ -130,12 +130,13 @@ function optionsOf(
   const { rawHeaders } = req
   const { path, query } = splitTarget(ctx.url)
   const kept = withoutMethods(query)
+  const mark = kept !== '' || ctx.url.endsWith(`${path}?`) ? '?' : ''
   const peer = (req.socket.remoteAddress ?? 'unknown').replace(/^::ffff:(?=[\d.]+$)/i, '')
   const before = trustProxy ? valueOf(rawHeaders, 'x-forwarded-for') : ''
   const via = valueOf(rawHeaders, 'via')
   return {
     method,
-    path: kept === '' ? path : `${path}?${kept}`,
+    path: path + mark + kept,
     headers: requestHeaders({
       rawHeaders,
       method,
@@ -163,7 +164,10 @@ function answerOf(
       resolve(new Failure('source_error', 'the site cannot be reached', { cause }))
     asked.once('response', (answer) => {
       answer.socket.setTimeout(0)
-      resolve(answer)
+      const { statusCode = 0 } = answer
+      if (statusCode >= 200) return resolve(answer)
+      unreached(new UpstreamFault('status', `the site answered with status ${statusCode}`))
+      asked.destroy()
     })
     asked.once('timeout', () => {
       resolve(new Failure('source_timeout', `the site did not answer within ${PATIENCE_MS / 1_000} seconds`))

@@ -45,6 +45,8 @@ t.test('passes what the catalog does not name, byte for byte', async (t) => {
     '/searching?q=a&&b=%zz;c',
     '/a%20b/%E4/%2F?x=%41',
     '/x//y/../z;p=1/',
+    '/x?',
+    '/x??a=?',
     '/caf%C3%A9',
     '/.well-known/acme-challenge/token',
     '/mcp',
@@ -324,6 +326,7 @@ t.test('counts what passes apart', async (t) => {
 
 t.test('says why the site does not answer, and charges nothing', async (t) => {
   site.at('/broken', (request) => request.socket.end('no HTTP at all\r\n\r\n'))
+  site.at('/odd', (request) => request.socket.end('HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n'))
   site.at('/cut', (request, response) => {
     response.writeHead(200, { 'Content-Length': '10' }).write('half')
     setImmediate(() => request.socket.destroy())
@@ -331,6 +334,7 @@ t.test('says why the site does not answer, and charges nothing', async (t) => {
   const broken = await send('POST', '/broken', ['Content-Length: 1'], 'x')
   t.equal(broken.status, 502)
   t.match(JSON.parse(broken.body), { code: 'source_error', charged: 'no' })
+  t.equal((await send('GET', '/odd')).status, 502)
   await fetch(`${server.url}/cut`).then(
     (response) => t.rejects(response.text()),
     () => t.pass('cut before it began'),
