@@ -36,6 +36,8 @@ export async function routes(call: Call): Promise<number> {
   } else {
     const rows = catalog.routes.map((route) => tableRow(route, viewRoute(catalog, revision.facts, route)))
     terminal.out(columns([HEADS, ...rows]))
+    const { passthrough } = catalog
+    if (passthrough !== undefined) terminal.out(`\nall else passes to ${passthrough.url}, unpaid`)
   }
   return 0
 }

@@ -7,6 +7,7 @@ import { previewNetworks } from '../preview.ts'
 import { clean } from '../../command-line/printable.ts'
 import { checkChains } from './chains.ts'
 import { checkPublicAddress } from './public-address.ts'
+import { checkSite } from './site.ts'
 import { checkHeaders, checkMoney, checkOwner, checkStores, checkTerms } from './settings.ts'
 import { printResults, type CheckResult } from './check-result.ts'
 
@@ -33,6 +34,7 @@ export async function examineProduction(call: Call, url: string | undefined): Pr
     ...(await step('networks', checkChains(catalog, config, paymentNetworks))),
     ...(await step('stores', checkStores(env))),
     ...(await step('BASE_URL', checkPublicAddress(catalog, baseUrl))),
+    ...(await step('passthrough', checkSite(catalog))),
     ...checkHeaders(catalog, baseUrl ?? 'http://localhost'),
     ...checkTerms(catalog, env.secret),
   ].map((result) => ({ ...result, message: clean(env.hide(result.message)) }))

@@ -95,12 +95,15 @@ function mediaOf({ body, response }: Operation): MediaTypes {
   return { body: body?.mediaType, answer: response.mediaType ?? 'application/json' }
 }
 
-function termsOf({ payments: { payTo, x402, mpp }, unknownParameters }: Catalog): [string, string][] {
+function termsOf({ payments, unknownParameters, passthrough }: Catalog): [string, string][] {
+  const { payTo, x402, mpp } = payments
   return [
     ['payments pay_to', payTo ?? 'none'],
     ['payments x402', x402?.networks.join(', ') ?? 'none'],
     ['payments mpp', mpp === undefined ? 'none' : `${mpp.method} on eip155:${mpp.chain}, ${mpp.currency}`],
     ['unknown parameters', unknownParameters],
+    ['passthrough', passthrough?.url ?? 'none'],
+    ['passthrough deny', passthrough?.deny.join(', ') || 'none'],
   ]
 }
 

@@ -10,10 +10,10 @@ export interface AccessRecord {
   /** What `X-Request-Id` of the answer says: visible ASCII, at most 128 characters, without quotes and backslashes. */
   readonly requestId: string
   readonly method: string
-  /** Route template, document path or `tool <name>`; `unknown` when the catalog has no such entry. */
+  /** Route template, document path, `tool <name>` or `passthrough`; `unknown` when the catalog has no such entry. */
   readonly place: string
   readonly status: number
-  /** `ok` below 400, else the code of the problem. */
+  /** `ok` below 400 and for every answer of the site behind a passthrough, else the code of the problem. */
   readonly outcome: 'ok' | ErrorCode
   /**
    * Why the status is 500 or above, in the words of the service and never in those of a handler, which may contain arguments:

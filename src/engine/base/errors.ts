@@ -57,6 +57,11 @@ export const ERRORS = {
     'Unsupported media type',
     'Send the Content-Type of this route, without Content-Encoding.',
   ),
+  upgrade_unsupported: kind(
+    501,
+    'Protocol cannot be upgraded',
+    'Send the request without Upgrade; WebSockets are not passed on.',
+  ),
   request_timeout: passing(408, 'Request came too slowly', 'Send the complete request without pauses.'),
   headers_too_large: kind(
     431,

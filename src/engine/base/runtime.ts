@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto'
+import { type ClientRequest, request as requestByHttp, type RequestOptions } from 'node:http'
+import { request as requestByHttps } from 'node:https'
 import { setTimeout as delay } from 'node:timers/promises'
 
 /** Sends one HTTP request; `fetch` is one. Rejects when there is no response. */
@@ -29,6 +31,8 @@ export interface HttpResponse {
   readonly header: (name: string) => string | undefined
   readonly body: AsyncIterable<Uint8Array>
 }
+/** Begins an HTTP request, whose method, path and headers are sent as they are given. */
+export type OpenRequest = (url: URL, options: RequestOptions) => ClientRequest
 
 /** Time, randomness and network access, which functions receive as an argument. */
 export interface Runtime {
@@ -43,6 +47,8 @@ export interface Runtime {
   readonly http: HttpTransport
   /** To the nodes of the networks. */
   readonly caller: RpcTransport
+  /** To the site behind a passthrough. */
+  readonly openRequest: OpenRequest
 }
 
 /** The machine, as the engine sees it. */
@@ -64,6 +70,11 @@ export const systemRuntime: Runtime = {
     // A third of the work of the fetch that comes with Node.js, where every payment asks a node five times.
     const undici = await import('undici')
     return (await undici.request(url, request)).body
+  },
+  openRequest: (url, options) => {
+    const request = url.protocol === 'https:' ? requestByHttps : requestByHttp
+    // A connection that is kept may be closed by the other side just when it is used again.
+    return request(url, { ...options, agent: false })
   },
   now: () => Date.now(),
   random: (bytes) => randomBytes(bytes),

@@ -28,6 +28,8 @@ export interface Catalog {
   readonly routes: readonly Route[]
   readonly documents: Readonly<Record<string, DocumentPlace>>
   readonly files: readonly ServedFile[]
+  /** Undefined: what the catalog does not name is not found. */
+  readonly passthrough: Passthrough | undefined
   readonly sources: Readonly<Record<string, OutsideSource>>
 }
 
@@ -321,6 +323,14 @@ export interface ServedFile {
   /** The content in base64, which can be frozen. */
   readonly base64: string
   readonly planned: boolean
+}
+
+/** Where requests go that the catalog does not name. */
+export interface Passthrough {
+  /** Origin of the site. */
+  readonly url: string
+  /** Paths that never pass, with everything below them; `*` stands for any characters of a segment. */
+  readonly deny: readonly string[]
 }
 
 /** Whether the terms of a source let its data be sold. */

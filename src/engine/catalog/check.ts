@@ -5,6 +5,7 @@ import { type CheckContext, type CheckInputs, withDefaults } from './check-conte
 import { checkHandlers } from './rules/check-handlers.ts'
 import { checkParameters } from './rules/check-parameters.ts'
 import { checkPaths } from './rules/check-paths.ts'
+import { checkPassthrough } from './rules/check-passthrough.ts'
 import { checkPayerLimits } from './rules/check-payer-limits.ts'
 import { checkPayments } from './rules/check-payments.ts'
 import { checkPriceRules } from './price/check-rule.ts'
@@ -27,6 +28,7 @@ const RULES: readonly ((context: CheckContext) => Iterable<Issue>)[] = [
   checkBodies,
   checkHandlers,
   checkProxies,
+  checkPassthrough,
   checkReferences,
   checkPayments,
   checkPayerLimits,

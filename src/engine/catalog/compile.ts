@@ -10,6 +10,7 @@ import type {
   Catalog,
   DocumentPlace,
   OutsideSource,
+  Passthrough,
   PayerLimit,
   Payments,
   ServedFile,
@@ -38,7 +39,10 @@ export function compile(context: CheckContext): Catalog {
   const routes = compiled.flatMap(({ routes }) => routes)
   const files = compileFiles(context)
   const content = {
-    service: compileService(declared.service, usualIcon(routes, files)),
+    service: compileService(
+      declared.service,
+      declared.passthrough === undefined ? usualIcon(routes, files) : undefined,
+    ),
     payments: compilePayments(context),
     apiKeys: compileApiKeys(context),
     servers: Object.fromEntries(
@@ -55,6 +59,7 @@ export function compile(context: CheckContext): Catalog {
     routes,
     documents: compileDocuments(declared.documents ?? usualDocuments(declared)),
     files,
+    passthrough: compilePassthrough(declared.passthrough),
     sources: compileSources(declared.sources),
   }
   return deepFreeze({ revision: revisionOf(content), ...content })
@@ -179,13 +184,29 @@ const USUAL_DOCUMENTS: Readonly<Record<string, string | string[]>> = {
   'mcp-registry-auth': '/.well-known/mcp-registry-auth',
 }
 
+/** What agents, crawlers and monitors ask for; all other pages are those of the site behind the catalog. */
+const OF_CATALOG: ReadonlySet<string> = new Set([
+  '/health',
+  '/openapi.json',
+  '/llms.txt',
+  '/robots.txt',
+  '/x402-resources',
+])
+
+function isOfCatalog(path: string): boolean {
+  return OF_CATALOG.has(path) || path.startsWith('/.well-known/')
+}
+
 /** Files and routes of the operator at one of these paths take precedence. */
-function usualDocuments({ routes, files }: Declared): Declared['documents'] {
+function usualDocuments({ routes, files, passthrough }: Declared): Declared['documents'] {
   const read = Object.keys(routes).map((key) => key.replace(/^GET /, ''))
   const taken = new Set([...read, ...Object.keys(files ?? {})])
   return Object.fromEntries(
     Object.entries(USUAL_DOCUMENTS)
-      .map(([name, paths]): [string, string[]] => [name, [paths].flat().filter((path) => !taken.has(path))])
+      .map(([name, paths]): [string, string[]] => [
+        name,
+        [paths].flat().filter((path) => !taken.has(path) && (passthrough === undefined || isOfCatalog(path))),
+      ])
       .filter(([, paths]) => paths.length > 0),
   )
 }
@@ -202,6 +223,12 @@ function compileDocuments(documents: Declared['documents']): Record<string, Docu
       ]
     }),
   )
+}
+
+function compilePassthrough(declared: Declared['passthrough']): Passthrough | undefined {
+  if (declared === undefined) return undefined
+  const { url, deny = [] } = typeof declared === 'string' ? { url: declared } : declared
+  return { url: new URL(url).origin, deny }
 }
 
 const MEDIA_TYPES: Readonly<Record<string, string>> = {

@@ -210,6 +210,25 @@ const sources = {
 const duration = { type: 'string', pattern: '^[1-9][0-9]{0,6}(ms|s|m|h|d)$' } as const
 const address = { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' } as const
 
+const passthrough = {
+  type: ['string', 'object'],
+  description:
+    'The site behind this catalog: what the catalog does not name goes there unpaid and unchanged. An address without a path, or { url, deny }. Default: nothing passes.',
+  pattern: webAddress.pattern,
+  additionalProperties: false,
+  required: ['url'],
+  properties: {
+    url: { ...webAddress, description: 'Address of the site, without a path.' },
+    deny: {
+      type: 'array',
+      minItems: 1,
+      description:
+        'Paths that never pass, each with everything below it; * stands for any characters of a segment: /admin, /users/*/keys.',
+      items: { type: 'string', pattern: '^/' },
+    },
+  },
+} as const
+
 /** Payment settings; prices are in USD whatever the token. */
 const payments = {
   type: 'object',
@@ -383,6 +402,7 @@ export const catalogSchema = {
     },
     documents,
     files,
+    passthrough,
     sources,
   },
 } as const

@@ -28,10 +28,21 @@ export function accessLog({ now, random, observe }: AccessLogSettings): Middlewa
     const began = now()
     const requestId = name(ctx)
     await next()
-    const { place = 'unknown', price, code, detail, cause, cached, customer, logged }: Notes = ctx['state']
+    const {
+      place = 'unknown',
+      price,
+      code,
+      detail,
+      cause,
+      cached,
+      customer,
+      logged,
+      passed,
+    }: Notes = ctx['state']
     if (logged === true) return
     const { method, status, response } = ctx
-    const outcome = code ?? (status < 400 ? 'ok' : status < 500 ? 'request_malformed' : 'internal')
+    const outcome =
+      code ?? (status < 400 || passed === true ? 'ok' : status < 500 ? 'request_malformed' : 'internal')
     observe({
       requestId,
       method,

@@ -9,18 +9,18 @@ import { serveMcp, type McpServing, type McpSettings } from './mcp.ts'
 import { completeLinks, placeOf } from './mounting.ts'
 import { failed, note, problem, respond, type Reply } from './reply.ts'
 import type { Revision } from './revision.ts'
-import { STOPPING, type Phase } from './stopping.ts'
+import { STOPPING } from './stopping.ts'
 import { IndexedRouter, templateOf } from './indexed-router.ts'
 import { canonicalPath, splitTarget } from './request-target.ts'
+import type { Boundary } from './boundary.ts'
+import { ofCatalog, passthrough, type PassthroughSettings } from './passthrough.ts'
 import { prefersPage } from './payment-required-page.ts'
 import type { AccessLogSettings } from './access-log.ts'
 import { accessLog } from './access-log.ts'
 import { cors, allowOptions } from './cors.ts'
 
-export interface AppSettings extends AccessLogSettings, McpSettings {
-  readonly trustProxy: boolean
+export interface AppSettings extends AccessLogSettings, McpSettings, Omit<PassthroughSettings, 'serving'> {
   readonly serving: { readonly now: Serving }
-  readonly phase: () => Phase
   /** A route for the operator alone. */
   readonly operatorRoute: OperatorRoute | undefined
 }
@@ -29,6 +29,8 @@ export interface AppSettings extends AccessLogSettings, McpSettings {
 export interface Serving extends McpServing {
   /** Documents, live pages and routes of the catalog. */
   readonly routes: RouterMiddleware
+  /** Undefined when there is no site behind the catalog. */
+  readonly boundary: Boundary | undefined
 }
 
 /** Answers the operator at a path outside of the catalog; undefined for other callers. */
@@ -47,13 +49,14 @@ export function createApp(settings: AppSettings): Koa {
   app.use(problems(settings))
   app.use(mounted(settings))
   app.use((ctx, next) => (ctx.path.includes('/mcp') ? mcp(ctx, next) : next()))
-  app.use(cors)
-  app.use(canonicalPaths)
   app.use(operatorRoutes(settings))
-  app.use((ctx: RouterContext, next: Next) => serving.now.routes(ctx, next))
+  app.use(passthrough(settings))
+  app.use(ofCatalog(cors))
+  app.use(ofCatalog(canonicalPaths))
+  app.use(ofCatalog((ctx: RouterContext, next) => serving.now.routes(ctx, next)))
   // Only requests without a matching route reach these two.
-  app.use(allowOptions)
-  app.use(new IndexedRouter().allowedMethods())
+  app.use(ofCatalog(allowOptions))
+  app.use(ofCatalog(new IndexedRouter().allowedMethods()))
   return app
 }
 
@@ -82,7 +85,7 @@ function problems({ report, serving }: AppSettings): Middleware {
         failed(new Failure('internal', 'something went wrong here'), { charged: 'unknown' }),
       )
     }
-    if (ctx.body !== undefined) return
+    if (ctx.body !== undefined || ctx.respond === false) return
     if (ctx.status === 404) respond(ctx, notFound(ctx, serving.now.revision))
     if (ctx.status === 405) {
       note(ctx, { place: templateOf(ctx) })

@@ -3,7 +3,14 @@ import type { Catalog } from '../catalog/catalog.ts'
 import { documents } from '../documents/all.ts'
 import { pagedRoutes, renderOperation } from '../documents/operation-page.ts'
 import { brandFiles, PAGE_HEADERS } from '../documents/page-frame.ts'
-import { DOCUMENTS, type Facts, operationPath, PAGE_TYPE, placedDocuments } from '../documents/registry.ts'
+import {
+  type DocumentName,
+  DOCUMENTS,
+  type Facts,
+  operationPath,
+  PAGE_TYPE,
+  placedDocuments,
+} from '../documents/registry.ts'
 import { serverPages } from '../documents/mcp-server-page.ts'
 import { serverCards } from '../documents/server-card.ts'
 import { once } from '../base/once.ts'
@@ -28,7 +35,7 @@ export interface Page {
 export function renderPages(catalog: Catalog, facts: Facts): Pages {
   const own = [...renderDocuments(catalog, facts), ...renderFiles(catalog)]
   const taken = new Set([...own.map(([path]) => path), ...catalog.routes.map(({ path }) => path)])
-  const brand = brandFiles.filter(({ path }) => !taken.has(path))
+  const brand = brandFiles.filter(({ path }) => !taken.has(path) && isOurs(path, catalog))
   const servers = [...serverPages(catalog, facts), ...serverCards(catalog, facts)]
   return new Map([
     ...own,
@@ -38,6 +45,15 @@ export function renderPages(catalog: Catalog, facts: Facts): Pages {
     ...brand.map(({ path, type, bytes }): [string, Page] => [path, pageOf(type, bytes, {})]),
   ])
 }
+
+/** Of the files of pages a site behind the catalog leaves the script of the 402 page, unless the catalog has more pages. */
+function isOurs(path: string, { passthrough, documents: places }: Catalog): boolean {
+  if (passthrough === undefined || path === '/pay.js') return true
+  const hasPages = PAGES.some((name) => places[name]?.planned === false)
+  return hasPages && !path.startsWith('/favicon.')
+}
+
+const PAGES: readonly DocumentName[] = ['index', 'docs', 'docs-errors', 'privacy', 'status']
 
 function renderDocuments(catalog: Catalog, facts: Facts): [string, Page][] {
   const rendered = placedDocuments(catalog, facts.baseUrl).flatMap(({ name, paths }) => {

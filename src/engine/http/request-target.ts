@@ -16,6 +16,19 @@ export function splitTarget(target: string): Target {
     : { path: local.slice(0, mark), query: local.slice(mark + 1) }
 }
 
+/** Names of parameters by which frameworks take one method for another, `_` written as `-`. */
+const METHOD_NAMES = /^(?:-+method|(?:-|x-)?http-method(?:-override)?|(?:x-)?method-override|x-method)$/
+
+/** A query without parameters that would override the method; otherwise byte for byte. */
+export function withoutMethods(query: string): string {
+  if (!/method/i.test(decodeSegment(query) ?? 'method')) return query
+  const parts = query.split(/(?=[&;])/).filter((part) => {
+    const [name = ''] = part.replace(/^[&;]/, '').split('=')
+    return !METHOD_NAMES.test((decodeSegment(name) ?? name).toLowerCase().replaceAll('_', '-'))
+  })
+  return parts.join('').replace(/^[&;](?=.)/, query.startsWith('&') ? '&' : '')
+}
+
 /**
  * The one spelling of a request path that is served: what is matched is what is dispatched. Anything that other software
  * might read as a second spelling of a path is no path at all: empty and dot segments, a trailing slash, `;`,

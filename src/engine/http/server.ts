@@ -67,7 +67,9 @@ export function createHttpServer({
   // RFC 9110 §10.1.1 allows ignoring an expectation; Node would refuse it without a body.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   server.on('clientError', (fault: NodeJS.ErrnoException, socket: Socket) => {
-    if (fault.code === 'ECONNRESET' || !socket.writable) socket.destroy()
+    // An answer that has begun would get the words of another.
+    const isAnswered = Array.from(unanswered).some((each) => each.socket === socket && each.headersSent)
+    if (fault.code === 'ECONNRESET' || !socket.writable || isAnswered) socket.destroy()
     else refuse(socket, ...refusalOf(fault.code), headers)
   })
   const answering: HttpServer = Object.assign(server, { unanswered, answer: starting })

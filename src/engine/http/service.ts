@@ -15,6 +15,7 @@ import { UsageStore } from '../usage/usage-store.ts'
 import { meterLedger, type OnPaymentChange } from '../usage/metered-ledger.ts'
 import { BodyReader } from './body.ts'
 import { createApp, type AppSettings, type Serving } from './app.ts'
+import { boundaryOf } from './boundary.ts'
 import { BuyerConnections } from './buyer-connections.ts'
 import { Deliveries } from './deliveries.ts'
 import { BackgroundTasks } from './background-tasks.ts'
@@ -28,7 +29,10 @@ export interface ServiceSettings
   extends
     Omit<RevisionSettings, 'protocols'>,
     Omit<LiveSettings, 'usageStore' | 'refused' | 'phase'>,
-    Pick<AppSettings, 'bound' | 'mcpOrigins' | 'observe' | 'operatorRoute' | 'random' | 'trustProxy'> {
+    Pick<
+      AppSettings,
+      'bound' | 'mcpOrigins' | 'observe' | 'openRequest' | 'operatorRoute' | 'random' | 'trustProxy'
+    > {
   readonly sleep: (ms: number) => Promise<void>
   /** The protocols of a catalog; called for every revision. */
   readonly protocols: (catalog: Catalog) => readonly Protocol[]
@@ -110,7 +114,8 @@ export async function createService(settings: ServiceSettings, render: Renderer)
     const cache = handlers === settings.handlers ? settings.cache : new Cache(createMemoryCache(), now)
     const pages = await renderer(revision)
     const router = await createRouter({ ...shared, cache, purchases }, revision, pages)
-    return { revision, purchases, cache, routes: router.routes(), pages, handlers }
+    const boundary = boundaryOf(revision, pages)
+    return { revision, purchases, cache, routes: router.routes(), boundary, pages, handlers }
   }
   const serving = { now: await serve(settings.catalog, settings.handlers, render) }
   const koa = createApp({ ...shared, serving })

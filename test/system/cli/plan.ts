@@ -106,6 +106,21 @@ t.test('shows what a change means for buyers, and exits with 2 where they pay mo
   t.match(await plan('--against', old), { code: 1, out: '', err: /catalog\.yaml:1:/ })
 })
 
+t.test('shows what passes to another site, or no longer', async (t) => {
+  const { file, edit, plan } = open(t)
+  const old = join(dirname(file), 'before/catalog.yaml')
+  const passing = (site: string) => ['routes:\n', `passthrough: ${site}\nroutes:\n`] as const
+  edit(passing('http://a.example'))
+  t.match(await plan('--against', old), { code: 0, out: 'passthrough: none → http://a.example' })
+  writeFileSync(old, readFileSync(file))
+  edit(passing('{ url: http://b.example, deny: [/admin, /x] }'))
+  const { out } = await plan('--against', old)
+  t.match(out, 'passthrough: http://a.example → http://b.example')
+  t.match(out, 'passthrough deny: none → /admin, /x')
+  edit()
+  t.match(await plan('--against', old), { out: 'passthrough: http://a.example → none' })
+})
+
 t.test('exits with 2 for every change that breaks calls, and names each', async (t) => {
   const { file, edit, plan } = open(t)
   const old = join(dirname(file), 'before/catalog.yaml')

@@ -94,6 +94,16 @@ t.test('reports what settles and what is still to be configured', async (t) => {
   t.notMatch(said, 'environment')
 })
 
+t.test('looks whether the site behind the catalog answers', async (t) => {
+  const site = await listening(createServer((_, response) => response.writeHead(404).end()))
+  const other = t.testdir({ 'catalog.yaml': catalogText(ROUTES, `${HEAD}passthrough: ${site.url}\n`) })
+  const named = ['--catalog', join(other, 'catalog.yaml'), ...files.slice(2)]
+  const run = () => runLine(['doctor', '--production', ...named], { variables: MEANS })
+  t.match((await run()).out, /ok +passthrough +\S+ answers with 404/)
+  await site.close()
+  t.match((await run()).out, /fails +passthrough +\S+ cannot be reached: nothing listens there/)
+})
+
 t.test('finds every setting that would lose money before the first payment', async (t) => {
   const poor = randomKey()
   const wrong = await examine({

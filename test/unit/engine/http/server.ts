@@ -68,6 +68,18 @@ t.test('answers a client that stalls in its request, and closes the connection',
   t.equal((await fetch(url)).status, 404, 'others are served')
 })
 
+t.test('breaks off an answer that has begun when the rest of its request is late', async (t) => {
+  const app = new Koa()
+  app.use((ctx) => {
+    ctx.respond = false
+    ctx.res.writeHead(200).write('begun')
+  })
+  const { url } = await serving(t, { headersWithin: 100, requestWithin: 200 }, app)
+  const got = await exchange(url, 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nlate')
+  t.match(got, { status: 200, body: /begun/ })
+  t.notMatch(got.body, 'request_timeout')
+})
+
 t.test('answers a refused client that keeps writing, and closes the connection', async (t) => {
   const { url } = await serving(t, {}, new Koa())
   const socket = await dial(url)
