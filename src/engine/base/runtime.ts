@@ -31,6 +31,7 @@ export interface HttpResponse {
   readonly header: (name: string) => string | undefined
   readonly body: AsyncIterable<Uint8Array>
 }
+
 /** Begins an HTTP request, whose method, path and headers are sent as they are given. */
 export type OpenRequest = (url: URL, options: RequestOptions) => ClientRequest
 
