@@ -92,7 +92,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'vendor',
   ],
   'engine/usage': ['engine/ledger', 'engine/base'],
-  'engine/sign-in': ['engine/chains', 'engine/base'],
+  'engine/sign-in': ['engine/chains', 'engine/ledger', 'engine/base'],
   'engine/purchase': [
     'engine/payment',
     'engine/chains',
@@ -115,6 +115,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   'engine/http': [
     'engine/mcp',
+    'engine/sign-in',
     'engine/purchase',
     'engine/usage',
     'engine/payment',

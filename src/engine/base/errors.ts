@@ -176,11 +176,11 @@ export const ERRORS = {
     'The transfer did not happen. Check the payer’s balance, then sign a new payment.',
   ),
 
-  // sign-in for free tools
+  // sign-in for what is free; routes answer with 402 instead, as clients of the extension expect
   signature_required: kind(
     401,
     'Signature required',
-    'Sign the message of extensions["sign-in-with-x"] and send the proof in _meta["sign-in-with-x"] of the call.',
+    'Sign the message of extensions["sign-in-with-x"] and send the proof in the header SIGN-IN-WITH-X, or in _meta["sign-in-with-x"] of a tool call.',
   ),
   signature_refused: kind(
     403,
@@ -235,6 +235,11 @@ export const ERRORS = {
     'Upstream rejects the request',
     'See upstream.body for the reason, then change the request.',
     OF_WORK,
+  ),
+  upstream_forbidden: kind(
+    403,
+    'Upstream forbids this call',
+    'The credential of this request is valid and does not allow this call: use one that does.',
   ),
   upstream_misconfigured: kind(
     502,
