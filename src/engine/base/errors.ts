@@ -176,11 +176,21 @@ export const ERRORS = {
     'The transfer did not happen. Check the payer’s balance, then sign a new payment.',
   ),
 
-  // sign-in for what is free; routes answer with 402 instead, as clients of the extension expect
+  // sign-in for free routes, with the status that clients of x402's extension answer, and for free tools
+  sign_in_required: kind(
+    402,
+    'Sign-in required',
+    'Sign the message of extensions["sign-in-with-x"] and send the proof in the header SIGN-IN-WITH-X. Nothing is to be paid.',
+  ),
+  sign_in_refused: kind(
+    402,
+    'Sign-in refused',
+    'Sign a new message with the domain, uri and nonce of this response, and send it once, within five minutes.',
+  ),
   signature_required: kind(
     401,
     'Signature required',
-    'Sign the message of extensions["sign-in-with-x"] and send the proof in the header SIGN-IN-WITH-X, or in _meta["sign-in-with-x"] of a tool call.',
+    'Sign the message of extensions["sign-in-with-x"] and send the proof in _meta["sign-in-with-x"] of the call.',
   ),
   signature_refused: kind(
     403,

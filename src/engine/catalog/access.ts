@@ -38,7 +38,7 @@ export function* checkAccess({ declared, document }: CheckContext): Generator<Is
         yield error('key_misplaced', document.atKey(written), MISPLACED)
       continue
     }
-    if (!(route.access?.upstream ?? usual)) continue
+    if (route.price === 'free' || !(route.access?.upstream ?? usual)) continue
     applies = true
     const position = document.has(written) ? document.at(written) : document.atKey(at)
     const { credential } = route

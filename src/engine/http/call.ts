@@ -27,7 +27,7 @@ import { failed, INERT, invalid, note, ok, problem, type Reply } from './reply.t
 import { disconnectSignal } from './buyer-connections.ts'
 import { bodyTerms, UNPAID, type Reason } from './payment-required.ts'
 import type { Revision, ServedRoute } from './revision.ts'
-import { findSigner, type FoundSigner, SIGN_IN, SIGNATURE_REQUIRED } from '../sign-in/signer.ts'
+import { findSigner, type FoundSigner, SIGN_IN, NO_PROOF } from '../sign-in/signer.ts'
 import { signInReply } from './sign-in-required.ts'
 import { type ClientLimitDeps, overspent, TOO_MANY_TRIES } from './client-limit.ts'
 import { UpstreamForbidden } from './proxy.ts'
@@ -371,7 +371,7 @@ async function freeReply(deps: CallDeps, request: RouteRequest): Promise<Reply> 
     if (route.requires === undefined)
       return unpaidAnswer(await invoke(deps, { ...read.call, caller: ANONYMOUS, timeLeft }))
     const found = await signerOf(deps, request)
-    if (found.kind === 'refused') return signInReply(deps, request, found)
+    if (found.kind !== 'signer') return signInReply(deps, request, found)
     const caller = { payment: undefined, signer: found.address }
     const reply = unpaidAnswer(await invoke(deps, { ...read.call, caller, timeLeft }))
     return { ...reply, headers: { ...reply.headers, ...PRIVATE } }
@@ -385,7 +385,7 @@ const TOO_MANY_CALLS = 'this address has asked for free answers from outside sou
 function signerOf(deps: CallDeps, { ctx, resource }: RouteRequest): Promise<FoundSigner> | FoundSigner {
   const { purchases, now, random } = deps
   const sent = ctx.headers[SIGN_IN]
-  if (sent === undefined) return SIGNATURE_REQUIRED
+  if (sent === undefined) return NO_PROOF
   return findSigner({ ledger: purchases.ledger, now, random }, sent, resource)
 }
 

@@ -14,7 +14,7 @@ import {
   findSigner,
   type FoundSigner,
   SIGN_IN,
-  SIGNATURE_REQUIRED,
+  NO_PROOF,
   type SignInDeps,
 } from '../sign-in/signer.ts'
 import { digestArguments, invoke, scopeOf, unreadyFailure, type Operations } from '../purchase/execution.ts'
@@ -181,10 +181,11 @@ async function runFree(deps: ToolCallDeps, call: ToolCall, args: Arguments): Pro
   if (unready !== undefined) return failed(unready)
   try {
     const found = await findCaller(deps, call)
-    if (found.kind === 'refused') {
+    if (found.kind === 'missing' || found.kind === 'refused') {
+      const code = found.kind === 'missing' ? 'signature_required' : 'signature_refused'
       const { url: uri, networks } = call.server
       const extra = { extensions: demandSignIn(deps, { uri, networks }) }
-      return problem(found.code, found.detail, { charged: 'no', extra })
+      return problem(code, found.detail, { charged: 'no', extra })
     }
     const { operations } = call
     const timeLeft = served.operation.timeout
@@ -318,7 +319,7 @@ async function findCaller(
   const { server, tool, meta, headers } = call
   const sent = meta[SIGN_IN] ?? headers[SIGN_IN]
   if (sent !== undefined) return findSigner(signInDeps(deps), sent, server.url)
-  return tool.endpoint.tool.requires === 'signer' ? SIGNATURE_REQUIRED : { kind: 'nobody' }
+  return tool.endpoint.tool.requires === 'signer' ? NO_PROOF : { kind: 'nobody' }
 }
 
 function signInDeps({ purchases: { ledger }, now, random }: ToolCallDeps): SignInDeps {

@@ -13,23 +13,21 @@ export interface SignInDeps {
   readonly random: (bytes: number) => Uint8Array
 }
 
-export type FoundSigner =
-  | { readonly kind: 'signer'; readonly address: Address }
-  | {
-      readonly kind: 'refused'
-      readonly code: 'signature_required' | 'signature_refused'
-      readonly detail: string
-    }
+export type FoundSigner = { readonly kind: 'signer'; readonly address: Address } | NoSigner
 
-export const SIGNATURE_REQUIRED: FoundSigner = {
-  kind: 'refused',
-  code: 'signature_required',
+export interface NoSigner {
+  readonly kind: 'missing' | 'refused'
+  readonly detail: string
+}
+
+export const NO_PROOF: NoSigner = {
+  kind: 'missing',
   detail: 'sign the message of extensions["sign-in-with-x"] with the wallet you call for',
 }
 
 /** Who has signed a proof for this address of ours. A proof is accepted once. */
 export async function findSigner(deps: SignInDeps, sent: unknown, uri: string): Promise<FoundSigner> {
-  const refuse = (detail: string): FoundSigner => ({ kind: 'refused', code: 'signature_refused', detail })
+  const refuse = (detail: string): FoundSigner => ({ kind: 'refused', detail })
   const proof = readProof(sent)
   if (proof === undefined) return refuse('the proof cannot be read')
   const judged = judgeProof(proof, uri, deps.now())

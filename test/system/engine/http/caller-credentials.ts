@@ -103,7 +103,13 @@ function bearer(key: string): Headers {
   return { Authorization: `Bearer ${key}` }
 }
 
-async function ask(path: string, headers: Headers = {}, init: RequestInit = {}) {
+interface Sent {
+  readonly method?: string
+  readonly headers?: Headers
+  readonly body?: string
+}
+
+async function ask(path: string, headers: Headers = {}, init: Sent = {}) {
   const response = await fetch(server.url + path, { ...init, headers: { ...init.headers, ...headers } })
   const body = await response.text()
   return { status: response.status, headers: response.headers, text: body, json: () => JSON.parse(body) }
