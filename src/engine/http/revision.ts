@@ -177,12 +177,10 @@ function serveOperation(
   settings: OperationSettings,
   findCustomer: FindCustomer | undefined,
 ): ServedOperation {
-  return {
-    operation,
-    ...handlerOf(operation, settings),
-    readiness: readinessOf(operation, settings),
-    guestOf: guestFinder(operation, settings.proxy, findCustomer),
-  }
+  const made = handlerOf(operation, settings)
+  // What a handler stores becomes visible when its payment has settled: without one, nothing would be stored.
+  const guestOf = made.store === undefined ? guestFinder(operation, settings.proxy, findCustomer) : undefined
+  return { operation, ...made, readiness: readinessOf(operation, settings), guestOf }
 }
 
 /** Our own keys come first: only a key that is none of ours is shown to the upstream. */

@@ -34,6 +34,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   const { authorization } = headers
   const body = await text(request)
   asked.push({ path, authorization, headers, body })
+  const size = body.length
   const sent = path.startsWith('/keyed')
     ? String(headers['x-key'] ?? headers.cookie?.replace('session=', ''))
     : (authorization ?? '').replace('Bearer ', '')
@@ -46,7 +47,8 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   if (who === 'guest') return say(403, { error: 'not in your plan' })
   if (who === 'debtor') return say(402, { error: `your plan is used up, ${sent}` })
   if (path.startsWith('/missing')) return say(404, { error: 'nothing here' })
-  if (!path.startsWith('/events')) return say(200, { who, run: asked.length, body })
+  if (!path.startsWith('/events'))
+    return say(200, path === '/file' ? { who, size } : { who, run: asked.length, body })
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   for (let count = 1; count <= 20; count += 1) {
     response.write(`data: ${who} ${count}\n\n`)
@@ -65,6 +67,7 @@ const shop = writeShop(
   /events: { summary: Streams, response: { stream: true, media_type: text/event-stream } }
   /payers: { summary: Sells to payers only, access: { upstream: false } }
   POST /echo: { summary: Repeats a text, body: { properties: { said: { type: string, example: hello } } } }
+  POST /file: { summary: Takes a file, body: { media_type: application/octet-stream, max_size: 3 MB } }
   /keyed: { summary: Takes a header, credential: { header: { X-Key: SHOP_KEY } } }
   /keyed/cookie: { summary: Takes a cookie, credential: { header: { Cookie: SHOP_COOKIE } } }
 `,
@@ -292,6 +295,26 @@ t.test('sends a body to the upstream for the caller, and again for the payment',
   const wrong = await ask('/echo', bearer('key-of-ann'), { ...post, body: '{"said":1}' })
   t.equal(wrong.status, 422, 'a customer learns what is wrong with a request')
 })
+
+t.test(
+  'sends a body that is too large for an offer to the upstream, and again for the payment',
+  async (t) => {
+    const body = 'x'.repeat(2_000_000)
+    const post = { method: 'POST', headers: { 'Content-Type': 'application/octet-stream' }, body }
+    t.match((await ask('/file', bearer('key-of-bob'), post)).json(), { who: 'bob', size: body.length })
+    const refused = await fetch(`${server.url}/file`, {
+      ...post,
+      headers: { ...post.headers, ...bearer(UNKNOWN) },
+    })
+    t.equal(refused.status, 402)
+    const { header } = await sign(
+      readHeader(refused, 'payment-required') as unknown as Challenge,
+      evm.payerKey,
+    )
+    const paid = await ask('/file', { ...bearer(UNKNOWN), 'PAYMENT-SIGNATURE': header }, post)
+    t.match(paid.json(), { who: 'operator', size: body.length })
+  },
+)
 
 t.test('takes the header that carries our credential, and no cookie of a page of another site', async (t) => {
   t.match((await ask('/keyed', { 'X-Key': 'key-of-bob' })).json(), { who: 'bob' })
