@@ -5,10 +5,10 @@ import { documentNames } from '../../src/engine/documents/all.ts'
 import type { Json } from '../../src/engine/base/json.ts'
 import { attempt } from './support/property-run.ts'
 import { Connection, flood } from './support/connection.ts'
-import { authorizationValues, x402Values } from './support/credentials.ts'
+import { authorizationValues, wrongKeys, x402Values } from './support/credentials.ts'
 import { checkAnswer } from './support/answer-rules.ts'
 import { ambiguous, octets, pipeline } from './support/malformed-requests.ts'
-import { writeOpenCatalog } from './support/open-catalog.ts'
+import { API_KEY, writeOpenCatalog } from './support/open-catalog.ts'
 import { accepts, paths, queries, targetsOf } from './support/request-targets.ts'
 import { challengeOf, randomKey, sign, writtenInV1, type SignedPayment } from '../support/payment.ts'
 import { startServer } from '../support/server.ts'
@@ -114,6 +114,43 @@ t.test('leaves a buyer who sends several payments at once uncharged', (t) => {
     { minLength: 2, maxLength: 4 },
   )
   return fuzz(t, 5, fc.tuple(shops, lines), ([target, headers]) => ({ target, headers }))
+})
+
+/** A header line with a key, in one of the places where it may stand. */
+const places = fc.constantFrom(
+  'X-API-Key: ',
+  'x-api-key:',
+  'Authorization: Bearer ',
+  'authorization:bearer  ',
+)
+
+t.test('sells to whoever sends a key that is none, with and without a payment', (t) => {
+  const payment = fc.oneof(
+    x402Values(payload).map((value) => [`payment-signature: ${value}`]),
+    x402Values(older).map((value) => [`x-payment: ${value}`]),
+    fc.constant([]),
+  )
+  const wrong = fc.tuple(places, wrongKeys(API_KEY)).map((parts) => parts.join(''))
+  return fuzz(t, 6, fc.tuple(shops, wrong, payment), ([target, line, headers]) => ({
+    target,
+    headers: [line, ...headers],
+  }))
+})
+
+t.test('serves a customer with a key whatever payment comes along, and uses none', async (t) => {
+  const connection = new Connection(server.url)
+  const payment = fc.oneof(
+    x402Values(payload).map((value) => `payment-signature: ${value}`),
+    x402Values(older).map((value) => `x-payment: ${value}`),
+    authorizationValues(credential).map((value) => `authorization: ${value}`),
+  )
+  await attempt(t, 6, fc.tuple(shops, fc.array(payment, { maxLength: 3 })), async ([target, headers]) => {
+    const lines = [`GET ${target} HTTP/1.1`, 'Host: localhost', `X-API-Key: ${API_KEY}`, ...headers]
+    const answer = await connection.ask(Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), 'GET')
+    if (answer.status === 402) throw new Error('a customer is asked to pay')
+    return [answer.status === 200 ? '200 to a customer' : checkAnswer(answer)]
+  })
+  connection.close()
 })
 
 t.test('asks for payment on every spelling of a paid path, and stays healthy', (t) => {

@@ -27,6 +27,7 @@ const answer = (body) => ({ source: [{ name: 'computed' }], body })
 export const handlers = {
   greet: async ({ name }) => answer({ greeting: 'Hello ' + (name ?? 'you') }),
   bodiless: async () => ({ source: [{ name: 'computed' }], greeting: 'Hello' }),
+  whoami: async (_, { signer }) => answer({ signer: signer ?? null }),
   slow: async ({ ms }) => { await delay(ms ?? 300); return answer({ slow: true }) },
 }
 `

@@ -91,7 +91,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'vendor',
   ],
   'engine/usage': ['engine/ledger', 'engine/base'],
-  'engine/sign-in': ['engine/chains', 'engine/base'],
+  'engine/sign-in': ['engine/chains', 'engine/ledger', 'engine/base'],
   'engine/purchase': [
     'engine/payment',
     'engine/chains',
@@ -114,6 +114,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   'engine/http': [
     'engine/mcp',
+    'engine/sign-in',
     'engine/purchase',
     'engine/usage',
     'engine/payment',

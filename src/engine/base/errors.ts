@@ -181,7 +181,17 @@ export const ERRORS = {
     'The transfer did not happen. Check the payer’s balance, then sign a new payment.',
   ),
 
-  // sign-in for free tools
+  // sign-in for free routes, with the status that clients of x402's extension answer, and for free tools
+  sign_in_required: kind(
+    402,
+    'Sign-in required',
+    'Sign the message of extensions["sign-in-with-x"] and send the proof in the header SIGN-IN-WITH-X. Nothing is to be paid.',
+  ),
+  sign_in_refused: kind(
+    402,
+    'Sign-in refused',
+    'Sign a new message with the domain, uri and nonce of this response, and send it once, within five minutes.',
+  ),
   signature_required: kind(
     401,
     'Signature required',
@@ -240,6 +250,11 @@ export const ERRORS = {
     'Upstream rejects the request',
     'See upstream.body for the reason, then change the request.',
     OF_WORK,
+  ),
+  upstream_forbidden: kind(
+    403,
+    'Upstream forbids this call',
+    'The credential of this request is valid and does not allow this call: use one that does.',
   ),
   upstream_misconfigured: kind(
     502,

@@ -111,6 +111,14 @@ export interface ApiKey {
   readonly name: string
 }
 
+/** Who calls a paid operation without paying for the call; nobody where it is free. */
+export interface Access {
+  /** Customers with an API key. */
+  readonly apiKeys: boolean
+  /** Callers whose own credential its upstream accepts. */
+  readonly upstream: boolean
+}
+
 /** Whether a catalog sells for the worthless money of test networks: it never mixes them with real ones. */
 export function usesTestNetworks({ x402, mpp }: Pick<Payments, 'x402' | 'mpp'>): boolean {
   return (x402?.testnet ?? false) || (mpp?.testnet ?? false)
@@ -165,6 +173,7 @@ export interface Operation {
   /** Short hash of the form of its answers, from the example: a cached answer of another form is discarded. */
   readonly form: string
   readonly upstream: Upstream | undefined
+  readonly access: Access
   readonly skill: string | undefined
   readonly tool: Tool | undefined
   readonly planned: boolean
@@ -249,8 +258,8 @@ export interface Route {
   readonly parameters: readonly Parameter[]
   /** Arguments of the handler: fixed, or taken from a parameter of this route. */
   readonly bindings: readonly Binding[]
-  /** Whether customers with a key call it without a payment. */
-  readonly takesApiKeys: boolean
+  /** `signer`: free, for anyone who proves an address. */
+  readonly requires: 'signer' | undefined
   /** Path of the free sample of a paid route. */
   readonly sample: string | undefined
   /** Path of the paid route of a sample. */

@@ -138,7 +138,7 @@ export function withDefaults(document: SourceDocument): SourceDocument {
 
 /** What routes and tools have in common. */
 export interface DeclaredEntry {
-  readonly entry: Pick<DeclaredRoute & DeclaredTool, keyof DeclaredRoute & keyof DeclaredTool>
+  readonly entry: Pick<DeclaredTool, keyof DeclaredRoute & keyof DeclaredTool>
   readonly at: readonly string[]
 }
 

@@ -1,3 +1,4 @@
+import { checkAccess } from './access.ts'
 import { checkApiKeys } from './api-keys.ts'
 import { checkBodies } from './rules/check-body.ts'
 import { checkDiscovery } from './rules/check-discovery.ts'
@@ -34,6 +35,7 @@ const RULES: readonly ((context: CheckContext) => Iterable<Issue>)[] = [
   checkPayerLimits,
   checkDiscovery,
   checkApiKeys,
+  checkAccess,
 ]
 
 /**

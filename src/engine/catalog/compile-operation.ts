@@ -2,10 +2,12 @@ import { parseDuration } from '../base/duration.ts'
 import { digestJson, isJsonObject, type Json } from '../base/json.ts'
 import type { Owner } from './arguments.ts'
 import { compileResponse } from './body.ts'
+import { compileAccess } from './access.ts'
 import type { Operation, Parameter } from './catalog.ts'
 import type { DeclaredEntry } from './check-context.ts'
 import type { Namer } from './namer.ts'
 import { compilePrice, type PriceInputs } from './price/compile.ts'
+import type { Declared } from './schema.ts'
 import type { Path, SourceDocument } from './yaml-document.ts'
 
 /** What a route or a tool needs from the rest of the catalog. */
@@ -15,6 +17,8 @@ export interface Compiler {
   readonly json: (value: unknown) => Json | undefined
   /** Ids of operations: payments are bound to them, so each is unique. */
   readonly id: Namer
+  /** Who calls without paying, unless an operation says otherwise. */
+  readonly access: Declared['access']
   /** Names of routes. */
   readonly name: Namer
   /** Whether a handler of this name is loaded; an operation without one is planned. */
@@ -38,14 +42,16 @@ export interface OperationPlace extends Pick<
 export function compileOperation(
   entry: DeclaredEntry['entry'],
   { id, at, arguments: parameters, inputs, ...place }: OperationPlace,
-  { document, json, id: nameId, isLoaded }: Compiler,
+  { document, json, id: nameId, access, isLoaded }: Compiler,
 ): Operation {
+  const price = compilePrice(document, [...at, 'price'], entry.price, inputs)
   const example = json(entry.example)
   const responseSchema = json(entry.response?.schema)
   return {
     ...place,
     id: nameId(...id),
-    price: compilePrice(document, [...at, 'price'], entry.price, inputs),
+    price,
+    access: compileAccess({ ...place, price }, entry.access, access),
     title: entry.title,
     summary: entry.summary,
     useWhen: entry.use_when,

@@ -33,7 +33,7 @@ export function compileRoute(place: DeclaredPlace, compiler: Compiler): Compiled
       inputs: priceInputs(own, body, bindings),
       cache: compileCache(route.cache),
       upstream: compileUpstream(route),
-      tool: compileToolName(route.tool),
+      tool: compileToolName(route),
     },
     compiler,
   )
@@ -48,7 +48,7 @@ export function compileRoute(place: DeclaredPlace, compiler: Compiler): Compiled
     summary: route.summary,
     parameters: own,
     bindings,
-    takesApiKeys: kind === 'paid' && route.api_keys !== false,
+    requires: route.requires,
     sample: previewPath,
     full: undefined,
   }
@@ -64,7 +64,7 @@ export function compileRoute(place: DeclaredPlace, compiler: Compiler): Compiled
     summary: sample.summary ?? `Free preview: ${route.summary}`,
     parameters: shown,
     bindings: bind(owner, shown, given).bindings,
-    takesApiKeys: false,
+    requires: undefined,
     sample: undefined,
     full: path,
   }
@@ -106,15 +106,15 @@ export function compileTool(name: string, tool: DeclaredTool, compiler: Compiler
   )
 }
 
-function compileToolName(text: DeclaredRoute['tool']): Tool | undefined {
-  const [server = '', name = ''] = text?.split('.') ?? []
-  return text === undefined ? undefined : compileToolFace(server, name, {})
+function compileToolName({ tool, requires }: DeclaredRoute): Tool | undefined {
+  const [server = '', name = ''] = tool?.split('.') ?? []
+  return tool === undefined ? undefined : compileToolFace(server, name, { requires })
 }
 
 function compileToolFace(
   server: string,
   name: string,
-  { requires, annotations = {} }: Pick<DeclaredTool, 'requires' | 'annotations'>,
+  { requires, annotations = {} }: Pick<DeclaredTool, 'annotations'> & Partial<Pick<Tool, 'requires'>>,
 ): Tool {
   const { read_only: readOnly, destructive, idempotent, open_world: openWorld } = annotations
   return { server, name, requires, annotations: { readOnly, destructive, idempotent, openWorld } }

@@ -30,6 +30,7 @@ export function compile(context: CheckContext): Catalog {
     owners,
     document: context.document,
     json: (value: unknown) => jsonOf(context, value),
+    access: declared.access,
     id: namer(),
     name: namer(Object.values(declared.routes).flatMap(({ name }) => name ?? [])),
     isLoaded: loaded === undefined ? () => true : (name: string) => loaded.has(name),

@@ -236,6 +236,22 @@ const operation = {
       },
     },
   },
+  access: {
+    type: 'object',
+    description: 'Who calls it without paying for the call.',
+    additionalProperties: false,
+    minProperties: 1,
+    properties: {
+      api_keys: {
+        type: 'boolean',
+        description: 'false: customers with an API key pay for it too. Default: true.',
+      },
+      upstream: {
+        type: 'boolean',
+        description: 'handler: proxy — as "upstream" of the catalog’s own access, which is the default.',
+      },
+    },
+  },
   planned: {
     type: 'boolean',
     description: 'true: announced but not implemented; a payment gets 501 and is not charged.',
@@ -311,9 +327,10 @@ export const routes = {
           with: argumentsGiven,
         },
       },
-      api_keys: {
-        type: 'boolean',
-        description: 'false: customers with an API key pay for this route too. Default: true.',
+      requires: {
+        enum: ['signer'],
+        description:
+          'signer: free for anyone who proves an address by sign-in-with-x; the handler gets the address.',
       },
       tool: {
         type: 'string',

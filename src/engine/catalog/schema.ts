@@ -366,8 +366,13 @@ export const catalogSchema = {
       type: 'object',
       description: 'Who calls paid routes without paying for each call.',
       additionalProperties: false,
-      required: ['api_keys'],
+      minProperties: 1,
       properties: {
+        upstream: {
+          type: 'boolean',
+          description:
+            'true: routes with handler: proxy pass a caller’s own credential on instead of ours, in the header of "credential". What the upstream accepts is not paid for; 401 becomes the 402. Default: false.',
+        },
         api_keys: {
           type: 'object',
           description: 'Customers with an API key.',

@@ -1,4 +1,4 @@
-import type { Catalog, Route } from '../catalog/catalog.ts'
+import type { Catalog, Credential, Route } from '../catalog/catalog.ts'
 import { bodyExample, kindOf } from '../catalog/body.ts'
 import { embedSchema, inputSchema, sizeLimit } from '../catalog/input-schema.ts'
 import { compact, type JsonObject } from '../base/json.ts'
@@ -87,11 +87,43 @@ function tags({ categories }: Catalog, routes: readonly Route[], documents: numb
   return [...named, { name: DISCOVERY, description: 'Documents about the service itself' }]
 }
 
-/** How customers send their keys; in part, since `Authorization: Bearer` works too. */
-function securitySchemes({ apiKeys }: Catalog): JsonObject {
-  if (apiKeys === undefined) return {}
-  const { header: name } = apiKeys
-  return { securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name } } }
+/** How callers say who they are, by the name of the scheme. */
+function securitySchemes(catalog: Catalog): JsonObject {
+  const all = catalog.routes.flatMap((route) => identitiesOf(catalog, route))
+  if (all.length === 0) return {}
+  return { securitySchemes: Object.assign({}, ...all) }
+}
+
+/** What a route takes instead of a payment, or needs for a free answer: Security Schemes by name, one set for each way. */
+function identitiesOf({ apiKeys }: Catalog, { kind, operation, requires }: Route): JsonObject[] {
+  const { access, upstream } = operation
+  const ways: JsonObject[] = []
+  // `Authorization: Bearer` works too.
+  if (kind === 'paid' && access.apiKeys && apiKeys !== undefined)
+    ways.push({ apiKey: inHeader(apiKeys.header) })
+  if (kind === 'paid' && access.upstream && upstream?.credential !== undefined)
+    ways.push(upstreamSchemes(upstream.credential))
+  if (requires === 'signer') ways.push({ signIn: inHeader('SIGN-IN-WITH-X') })
+  return ways
+}
+
+function inHeader(name: string): JsonObject {
+  return { type: 'apiKey', in: 'header', name }
+}
+
+function upstreamSchemes(credential: Credential): JsonObject {
+  if (credential.kind !== 'header')
+    return { [`upstream_${credential.kind}`]: { type: 'http', scheme: credential.kind } }
+  const names = Object.keys(credential.values)
+  return Object.fromEntries(names.map((name) => [`upstream_${name.toLowerCase()}`, inHeader(name)]))
+}
+
+/** Each way in; a paid route has the payment besides. */
+function security(catalog: Catalog, route: Route): JsonObject[] {
+  const ways = identitiesOf(catalog, route).map((schemes): JsonObject =>
+    Object.fromEntries(Object.keys(schemes).map((name) => [name, []])),
+  )
+  return ways.length === 0 || route.requires !== undefined ? ways : [...ways, {}]
 }
 
 /** The tag of the generated documents. */
@@ -113,7 +145,7 @@ function openapiOperation(catalog: Catalog, facts: Facts, route: Route): JsonObj
     description: describe(view, route),
     deprecated: view.deprecation === '' ? undefined : true,
     tags: operation.category === undefined ? undefined : [operation.category],
-    security: route.takesApiKeys && catalog.apiKeys !== undefined ? [{ apiKey: [] }, {}] : [],
+    security: security(catalog, route),
     'x-title': view.title,
     'x-payment-info': paymentInfo(catalog, facts, route),
     'x-price-rule':
@@ -162,6 +194,7 @@ function describe(view: OperationView, route: Route): string {
     view.description,
     view.freshness,
     view.price === '' ? view.cost : `${view.cost} ${view.charging}`,
+    view.identity,
     route.kind === 'sample' ? '' : view.preview,
     view.unavailability,
   ]
@@ -190,10 +223,19 @@ function responses(catalog: Catalog, { protocols }: Facts, route: Route): JsonOb
     })
   return compact({
     ...Object.fromEntries(statuses.map((status) => [status, success(status)])),
-    402: paid ? { $ref: '#/components/responses/PaymentRequired' } : undefined,
+    402: paid
+      ? { $ref: '#/components/responses/PaymentRequired' }
+      : route.requires === undefined
+        ? undefined
+        : SIGNATURE,
     422: route.parameters.length === 0 && route.operation.body === undefined ? undefined : VALIDATION,
     ...FAILURES,
   })
+}
+
+const SIGNATURE: JsonObject = {
+  description: 'A signature is asked for, not a payment: what to sign, also in PAYMENT-REQUIRED.',
+  content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
 }
 
 const VALIDATION: JsonObject = {

@@ -5,7 +5,7 @@ import type { Price } from '../catalog/price/price.ts'
 import { type PriceRow, priceTable, ruleNote, spellRule } from '../catalog/price/text.ts'
 import { spellPaths, spellReferences } from '../catalog/route-reference.ts'
 import { type ErrorCode, ERRORS } from '../base/errors.ts'
-import { conditionOf, sentence, spellDuration } from '../base/words.ts'
+import { conditionOf, joinSentences, sentence, spellDuration } from '../base/words.ts'
 import { exampleAnswer } from './answer-example.ts'
 import { type ParameterView, routeParameters, toolArguments } from './parameter-view.ts'
 import { type Facts, operationPath } from './registry.ts'
@@ -84,9 +84,9 @@ export function viewRoute(catalog: Catalog, facts: Facts, route: Route): Operati
     cost: price === undefined ? 'Free: no payment.' : costOf(price),
     charging: chargingOf(route),
     unavailability: facts.available(operation) ? '' : 'Not available now: answers 503, which is not charged.',
-    request: requestOf(operation),
+    request: joinSentences(requestOf(operation), route.requires === undefined ? '' : WITH_PROOF),
     limit: `${bodyOf(operation)}Answers${mediaOf(operation)} within ${spellDuration(operation.timeout)}.`,
-    identity: '',
+    identity: route.requires === undefined ? '' : SIGNED_IN,
     call: `${operation.method} ${facts.baseUrl}${route.path}`,
     page: full === '' ? (operationPath(catalog, route) ?? '') : '',
     sample,
@@ -105,6 +105,11 @@ export function viewRoute(catalog: Catalog, facts: Facts, route: Route): Operati
     errors: errorsOf(route),
   }
 }
+
+const WITH_PROOF = 'Sign in with SIGN-IN-WITH-X.'
+
+const SIGNED_IN =
+  'It knows only what belongs to the wallet that has signed a sign-in-with-x message, in the header SIGN-IN-WITH-X. Without one the answer is a 402 without offers that says what to sign.'
 
 const IDENTITY = {
   payer: 'It knows only what belongs to the wallet that pays.',
@@ -292,6 +297,7 @@ function attributionsOf({ sources }: Catalog, operation: Operation): string[] {
 function errorsOf({ kind, parameters, operation }: Route): OperationView['errors'] {
   const codes: ErrorCode[] = [
     ...(kind === 'paid' ? (['payment_required'] as const) : []),
+    ...(operation.access.upstream ? (['upstream_forbidden'] as const) : []),
     ...(parameters.length === 0 ? [] : (['parameters_invalid'] as const)),
     ...(operation.sources.length === 0
       ? []

@@ -2,12 +2,13 @@ import { Readable } from 'node:stream'
 import type { Context } from 'koa'
 import { UNPAID_BYTES } from '../catalog/body.ts'
 import type { Body } from '../catalog/catalog.ts'
-import type { RateLimit } from '../cache/rate-limit.ts'
 import type { RawParameters } from '../catalog/validator.ts'
 import { ERRORS, Failure, NOT_CHARGED, type InvalidParameter } from '../base/errors.ts'
-import type { PaymentRecord } from '../ledger/payment-record.ts'
+import type { PaymentRecord, StoredAnswer } from '../ledger/payment-record.ts'
 import type { Action, Payment, PaymentProtocol } from '../payment/payment.ts'
-import { ANONYMOUS, invoke, unreadyFailure, type ExecutionDeps } from '../purchase/execution.ts'
+import { attend, type AttendDeps, isStranger } from '../purchase/attend.ts'
+import { ANONYMOUS, invoke, unreadyFailure } from '../purchase/execution.ts'
+import type { Guest } from '../purchase/guest.ts'
 import { type OpenStream } from '../purchase/request.ts'
 import { NO_OFFER, toPublicError, toValidationError, type FaultDeps } from '../purchase/problem.ts'
 import { type Paid, type PurchaseResult } from '../purchase/result.ts'
@@ -22,14 +23,16 @@ import {
 } from '../purchase/purchase.ts'
 import { withMetrics, type RouteCounters } from '../usage/counts.ts'
 import { BUSY, type BodyReader, declaredSize, discardBody, type Received } from './body.ts'
-import { failed, invalid, note, ok, problem, type Reply } from './reply.ts'
+import { failed, INERT, invalid, note, ok, problem, type Reply } from './reply.ts'
 import { disconnectSignal } from './buyer-connections.ts'
 import { bodyTerms, UNPAID, type Reason } from './payment-required.ts'
 import type { Revision, ServedRoute } from './revision.ts'
-import { clientOf } from './client-address.ts'
+import { findSigner, type FoundSigner, SIGN_IN, NO_PROOF } from '../sign-in/signer.ts'
+import { signInReply } from './sign-in-required.ts'
+import { type ClientLimitDeps, overspent, TOO_MANY_TRIES } from './client-limit.ts'
+import { UpstreamForbidden } from './proxy.ts'
 
-export interface CallDeps extends PaidCallDeps, FaultDeps {
-  readonly trustProxy: boolean
+export interface CallDeps extends PaidCallDeps, AttendDeps, ClientLimitDeps, FaultDeps {
   readonly bodies: BodyReader
 }
 
@@ -55,19 +58,24 @@ export interface Answered {
   readonly recorded?: Promise<void>
 }
 
-/** Serves a paid route: 402 without a payment, the purchased answer with one. */
+/** Serves a paid route: to a guest, or for sale. */
 export function servePaid(deps: CallDeps, request: RouteRequest): Answered | Promise<Answered> {
+  const { ctx, served } = request
+  const guest = ctx.method === 'HEAD' ? undefined : served.guestOf?.(ctx.headers)
+  return guest === undefined ? sell(deps, request, UNPAID) : serveGuest(deps, request, guest)
+}
+
+/** 402 without a payment, for the reason given; the purchased answer with one. */
+function sell(deps: CallDeps, request: RouteRequest, reason: Reason): Answered | Promise<Answered> {
   const { ctx, revision, counters } = request
-  const customer = ctx.method === 'HEAD' ? undefined : request.served.findCustomer?.(ctx.headers)
-  if (customer !== undefined) return serveCustomer(deps, request, customer)
   // HEAD shows the offer of GET; a payment in it is ignored.
   const protocols = ctx.method === 'HEAD' ? [] : revision.protocols
   const detection = findPayment(protocols.map((each) => each.detect(ctx.headers)))
   if (detection.kind === 'none') {
     counters.count('unpaid')
     const { body } = request.served.operation
-    if (body !== undefined) return offerForBody(deps, request, body)
-    return { reply: paymentRequired(request, UNPAID) }
+    if (body !== undefined) return offerForBody(deps, request, body, reason)
+    return { reply: paymentRequired(request, reason) }
   }
   counters.count('presented')
   const gone = disconnectSignal(ctx.res)
@@ -94,19 +102,60 @@ export function servePaid(deps: CallDeps, request: RouteRequest): Answered | Pro
   })
 }
 
-/** Serves a customer with an API key. A payment that comes with it is not used. */
-async function serveCustomer(deps: CallDeps, request: RouteRequest, customer: string): Promise<Answered> {
+/** Serves a guest. A payment that comes along is used only when the upstream refuses the credential. */
+async function serveGuest(deps: CallDeps, request: RouteRequest, guest: Guest): Promise<Answered> {
   const { ctx, counters } = request
-  counters.count('keyed')
-  note(ctx, { customer })
+  if (guest.kind === 'customer') note(ctx, { customer: guest.name })
   const gone = disconnectSignal(ctx.res)
-  return withMetrics(deps.now, { counters, gone }, async () => {
-    const reply = await unpaidReply(deps, request, async () => undefined)
-    return { reply: { ...reply, headers: { ...reply.headers, ...PRIVATE } } }
-  })
+  const { reply, forSale } = await withMetrics(deps.now, { counters, gone }, () =>
+    attendCall(deps, request, guest),
+  )
+  if (reply === undefined) return sell(deps, forSale, CREDENTIAL_REFUSED)
+  return { reply: { ...reply, headers: { ...reply.headers, ...PRIVATE } } }
 }
 
 const PRIVATE = { 'Cache-Control': 'private, no-store' }
+
+const CREDENTIAL_REFUSED: Reason = {
+  code: 'payment_required',
+  detail:
+    'the upstream does not accept the credential of this request; send the request again with a payment for one of these offers',
+}
+
+/** The answer for a guest, or the request as it is for sale, its body read. */
+type AttendedCall =
+  | { readonly reply: Reply; readonly forSale?: undefined }
+  | { readonly reply?: undefined; readonly forSale: RouteRequest }
+
+async function attendCall(deps: CallDeps, request: RouteRequest, guest: Guest): Promise<AttendedCall> {
+  const { ctx, counters } = request
+  if (guest.kind === 'customer') counters.count('keyed')
+  if (isStranger(deps, guest)) {
+    const spent = await overspent(deps, ctx.req, TOO_MANY_TRIES)
+    if (spent !== undefined) {
+      discardBody(ctx.req, ctx.res)
+      return { reply: failed(spent) }
+    }
+  }
+  const read = await readCall(deps, request)
+  if (read.kind === 'reply') return read
+  try {
+    const attended = await attend(deps, guest, read.call)
+    if (attended.kind === 'refused') return { forSale: read.request }
+    return { reply: unpaidAnswer(attended.answer) }
+  } catch (fault) {
+    if (fault instanceof UpstreamForbidden) return { reply: forbidden(fault) }
+    return { reply: faultReply(request, toPublicError(deps, fault, 'no')) }
+  } finally {
+    if (guest.kind === 'caller' && !isStranger(deps, guest)) counters.count('keyed')
+  }
+}
+
+/** The answer of the upstream as it is. */
+function forbidden({ status, code, detail, answer: { type, headers, bytes } }: UpstreamForbidden): Reply {
+  const given = type === '' ? headers : { 'Content-Type': type, ...headers }
+  return { status, headers: { ...given, ...INERT }, body: Buffer.from(bytes), code, detail }
+}
 
 /** Carries out a payload that buys nothing. */
 async function act(request: RouteRequest, action: Action): Promise<Reply> {
@@ -120,6 +169,7 @@ async function act(request: RouteRequest, action: Action): Promise<Reply> {
 
 /** The body for a new offer after a refused payment: all of it when the price depends on it. */
 async function bodyOfOffer(deps: CallDeps, request: RouteRequest, body: Body): Promise<Received> {
+  if (request.received !== undefined) return request.received
   if (isPricedByCall(request)) return readUnpaid(deps, request, body)
   discardBody(request.ctx.req, request.ctx.res)
   return { kind: 'unread' }
@@ -138,8 +188,14 @@ async function readUnpaid({ bodies }: CallDeps, request: RouteRequest, body: Bod
 }
 
 /** The offer for a body, as far as it is read without a payment. */
-async function offerForBody(deps: CallDeps, request: RouteRequest, body: Body): Promise<Answered> {
-  return { reply: paymentRequired({ ...request, received: await readUnpaid(deps, request, body) }, UNPAID) }
+async function offerForBody(
+  deps: CallDeps,
+  request: RouteRequest,
+  body: Body,
+  reason: Reason,
+): Promise<Answered> {
+  const received = request.received ?? (await readUnpaid(deps, request, body))
+  return { reply: paymentRequired({ ...request, received }, reason) }
 }
 
 /** Above this size, or without a declared size, a body is read only for a payment that would be accepted. */
@@ -152,6 +208,8 @@ async function payWithBody(
   gone: AbortSignal,
   body: Body,
 ): Promise<Answered> {
+  // The upstream was asked with it before.
+  if (request.received !== undefined) return pay(deps, request, payment, gone)
   const { req, res } = request.ctx
   const isCheap = req.headers['transfer-encoding'] === undefined && declaredSize(req.headers) <= CHEAP_BYTES
   const refusal = isCheap ? undefined : await preverify(deps.purchases, payment)
@@ -296,65 +354,76 @@ function faultReply(
 export async function serveFree(deps: CallDeps, request: RouteRequest): Promise<Answered> {
   const { ctx, counters } = request
   const gone = disconnectSignal(ctx.res)
-  return withMetrics(deps.now, { counters, gone }, async () => ({
-    reply: await unpaidReply(deps, request, () => overspent(deps, request)),
-  }))
+  return withMetrics(deps.now, { counters, gone }, async () => ({ reply: await freeReply(deps, request) }))
 }
 
-/** Runs the operation without a payment, unless `limit` resolves to why this caller has to wait. */
-async function unpaidReply(
-  deps: CallDeps,
-  request: RouteRequest,
-  limit: () => Promise<Failure | undefined>,
-): Promise<Reply> {
-  const { served, revision } = request
-  const unready = unreadyFailure(served.readiness)
-  if (unready !== undefined) return failed(unready)
-  const { body } = served.operation
-  let { parameters } = request
-  if (body !== undefined) {
-    const { req, res } = request.ctx
-    const received = await deps.bodies.receive(req, res, body, body.maxSize)
-    if (received.kind === 'fault') return refusedBody(received)
-    if (received.kind === 'body') parameters = { ...parameters, body: received.value }
+async function freeReply(deps: CallDeps, request: RouteRequest): Promise<Reply> {
+  const { served, ctx } = request
+  const read = await readCall(deps, request)
+  if (read.kind === 'reply') return read.reply
+  const { operation, route } = served
+  if (operation.sources.length > 0 || operation.upstream !== undefined) {
+    const spent = await overspent(deps, ctx.req, TOO_MANY_CALLS)
+    if (spent !== undefined) return failed(spent)
   }
-  const validated = served.validate(parameters)
-  if (validated.kind === 'invalid') return invalid(validated.errors)
-  const spent = await limit()
-  if (spent !== undefined) return failed(spent)
   try {
-    const stored = await invoke(deps, {
-      endpoint: served.route,
-      served,
-      operations: revision.operations,
-      args: validated.args,
-      ignored: validated.ignored,
-      caller: ANONYMOUS,
-      timeLeft: served.operation.timeout,
-    })
-    const answer = stored.kind === 'stream' ? { ...stored, body: bodyOf(stored) } : stored
-    return ok(answer, { 'Cache-Control': 'no-cache' })
+    const timeLeft = operation.timeout
+    if (route.requires === undefined)
+      return unpaidAnswer(await invoke(deps, { ...read.call, caller: ANONYMOUS, timeLeft }))
+    const found = await signerOf(deps, request)
+    if (found.kind !== 'signer') return signInReply(deps, request, found)
+    const caller = { payment: undefined, signer: found.address }
+    const reply = unpaidAnswer(await invoke(deps, { ...read.call, caller, timeLeft }))
+    return { ...reply, headers: { ...reply.headers, ...PRIVATE } }
   } catch (fault) {
     return faultReply(request, toPublicError(deps, fault, 'no'))
   }
 }
 
-function bodyOf({ chunks, close }: OpenStream): Readable {
-  return Readable.from({ [Symbol.asyncIterator]: () => chunks }, { objectMode: false }).once('close', close)
+const TOO_MANY_CALLS = 'this address has asked for free answers from outside sources too often'
+
+function signerOf(deps: CallDeps, { ctx, resource }: RouteRequest): Promise<FoundSigner> | FoundSigner {
+  const { purchases, now, random } = deps
+  const sent = ctx.headers[SIGN_IN]
+  if (sent === undefined) return NO_PROOF
+  return findSigner({ ledger: purchases.ledger, now, random }, sent, resource)
 }
 
-/** Enough for a minute of a reader’s clicks, and for an index that requests every sample once. */
-const FREE: RateLimit = { burst: 60, interval: 1_000 }
+type ReadCall =
+  | { readonly kind: 'reply'; readonly reply: Reply }
+  | {
+      readonly kind: 'call'
+      readonly call: Parameters<typeof attend>[2]
+      /** With the body that was read. */
+      readonly request: RouteRequest
+    }
 
-/** Limits free calls of outside sources, which could otherwise block this service for all. */
-async function overspent(
-  { cache, trustProxy }: Pick<ExecutionDeps, 'cache'> & Pick<CallDeps, 'trustProxy'>,
-  { ctx, served: { operation } }: RouteRequest,
-): Promise<Failure | undefined> {
-  if (operation.sources.length === 0 && operation.upstream === undefined) return undefined
-  const client = clientOf(ctx.req, trustProxy)
-  const wait = client === undefined ? 0 : await cache.spend(client, FREE)
-  if (wait === 0) return undefined
-  const detail = 'this address has asked for free answers from outside sources too often'
-  return new Failure('too_many_requests', detail, { retryAfter: wait / 1_000 })
+/** The call of a request that is not paid for, or why there is none. */
+async function readCall(deps: CallDeps, request: RouteRequest): Promise<ReadCall> {
+  const { served, revision, ctx } = request
+  const refuse = (reply: Reply): ReadCall => ({ kind: 'reply', reply })
+  const unready = unreadyFailure(served.readiness)
+  if (unready !== undefined) return refuse(failed(unready))
+  const { body } = served.operation
+  let whole = request
+  if (body !== undefined) {
+    const received = await deps.bodies.receive(ctx.req, ctx.res, body, body.maxSize)
+    if (received.kind === 'fault') return refuse(refusedBody(received))
+    const given = received.kind === 'body' ? { body: received.value } : {}
+    whole = { ...request, received, parameters: { ...request.parameters, ...given } }
+  }
+  const validated = served.validate(whole.parameters)
+  if (validated.kind === 'invalid') return refuse(invalid(validated.errors))
+  const { args, ignored } = validated
+  const { operations } = revision
+  return { kind: 'call', call: { endpoint: served.route, served, operations, args, ignored }, request: whole }
+}
+
+function unpaidAnswer(stored: StoredAnswer | OpenStream): Reply {
+  const answer = stored.kind === 'stream' ? { ...stored, body: bodyOf(stored) } : stored
+  return ok(answer, { 'Cache-Control': 'no-cache' })
+}
+
+function bodyOf({ chunks, close }: OpenStream): Readable {
+  return Readable.from({ [Symbol.asyncIterator]: () => chunks }, { objectMode: false }).once('close', close)
 }

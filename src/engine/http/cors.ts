@@ -10,7 +10,7 @@ const CORS = {
 const PREFLIGHT = {
   // mppx sends Accept-Payment, and clients of x402 send the last one as a request header, so browsers ask for them.
   'Access-Control-Allow-Headers':
-    'PAYMENT-SIGNATURE, X-PAYMENT, Authorization, Accept-Payment, Content-Type, Accept, Access-Control-Expose-Headers',
+    'PAYMENT-SIGNATURE, X-PAYMENT, Authorization, X-API-Key, SIGN-IN-WITH-X, Accept-Payment, Content-Type, Accept, Access-Control-Expose-Headers',
   'Access-Control-Max-Age': '86400',
 }
 

@@ -16,9 +16,11 @@ import { note } from './reply.ts'
 import { disconnectSignal } from './buyer-connections.ts'
 import { type Deliveries } from './deliveries.ts'
 import { type BackgroundTasks } from './background-tasks.ts'
+import { type ClientLimitDeps, overspent, TOO_MANY_TRIES } from './client-limit.ts'
 import type { Revision } from './revision.ts'
 
-export interface McpSettings extends Omit<ToolCallDeps, keyof McpServing> {
+export interface McpSettings
+  extends Omit<ToolCallDeps, keyof McpServing>, Omit<ClientLimitDeps, keyof McpServing> {
   /** Requests keep the revision they started with. */
   readonly serving: { readonly now: McpServing }
   readonly usageStore: UsageStore
@@ -113,6 +115,7 @@ async function answerMessage(settings: McpSettings, ctx: Context, server: ToolSe
         revision: revision.catalog.revision,
         headers: ctx.headers,
         counters: settings.usageStore.of(soldName(tool.served.operation.id)),
+        overspent: () => overspent(deps, ctx.req, TOO_MANY_TRIES),
         gone: disconnectSignal(ctx.res),
       }),
     )
@@ -127,7 +130,7 @@ async function answerMessage(settings: McpSettings, ctx: Context, server: ToolSe
       cause,
       price: answered.price ?? fixedPrice(tool.served),
       cached: undefined,
-      customer: undefined,
+      customer: answered.customer,
       ms: settings.now() - began,
       payment: answered.delivered?.id,
     })
@@ -172,6 +175,6 @@ function allow(ctx: Context, origin: string): void {
     Vary: 'Origin',
     'Access-Control-Allow-Methods': METHODS,
     'Access-Control-Allow-Headers':
-      'Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, SIGN-IN-WITH-X',
+      'Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Authorization, X-API-Key, SIGN-IN-WITH-X',
   })
 }

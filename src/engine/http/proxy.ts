@@ -5,11 +5,14 @@ import { hasContent, isSuccessStatus, type SuccessStatus } from '../base/success
 import type { StreamAnswer, UntypedCheck, UntypedHandler, VerbatimAnswer } from '../handler.ts'
 import { parseJson, type Json, type JsonObject } from '../base/json.ts'
 import { readMediaType, type MediaType } from './body.ts'
+import { CredentialRefused } from '../purchase/guest.ts'
+import type { CallerCredential } from './caller-credential.ts'
 import {
   authorize,
   buildRequest,
-  concealer,
+  conceal,
   type Proxied,
+  secretsOf,
   type Secret,
   type UpstreamRequest,
 } from './upstream-request.ts'
@@ -28,13 +31,61 @@ interface AnswerHead {
 
 const MOST_REDIRECTS = 5
 
+/** As whom an upstream is asked, and what it is said to refuse them. */
+interface Requester {
+  readonly sign: (request: UpstreamRequest) => void
+  readonly conceal: (text: string) => string
+  /** Statuses that only the operator can do something about. */
+  readonly ours: ReadonlySet<number>
+  /** What a refusal of this requester is; undefined: a status like any other. */
+  readonly refusal: (response: Response) => Promise<Error | undefined>
+}
+
+/** The operator: a status that refuses the key, what it may do, or the address is for the operator to correct. */
+function operatorOf({ upstream }: Proxied, { secret }: ProxySettings): Requester {
+  return {
+    sign: (request) => authorize(request, upstream, secret),
+    conceal: (text) => conceal(text, secretsOf(upstream, secret)),
+    ours: new Set([401, 402, 403, 405, 407]),
+    refusal: async () => undefined,
+  }
+}
+
+/** A caller with a credential of their own: what it may do, and what it costs, is between them and the upstream. */
+function callerOf(credential: CallerCredential, { response: wanted }: Proxied): Requester {
+  return {
+    sign: (request) => credential.sign(request),
+    conceal: (text) => credential.conceal(text),
+    ours: new Set([405, 407]),
+    refusal: async (response) => {
+      if (response.status === 403) return forbiddance(response, wanted, credential)
+      if (response.status !== 401) return undefined
+      discard(response)
+      return new CredentialRefused()
+    },
+  }
+}
+
 /**
  * Sells an API that exists already: parameters fill the upstream's path, query and headers, body and answer are passed on
  * as they are. A run again for the same payment has the same `Idempotency-Key`.
  */
 export function createProxy(operation: Proxied, settings: ProxySettings): UntypedHandler {
+  return proxyFor(operatorOf(operation, settings), operation, settings)
+}
+
+/** The same for a caller, with their credential instead of ours. */
+export function createCallerProxy(
+  operation: Proxied,
+  settings: ProxySettings,
+  credential: CallerCredential,
+): UntypedHandler {
+  return proxyFor(callerOf(credential, operation), operation, settings)
+}
+
+function proxyFor(requester: Requester, operation: Proxied, settings: ProxySettings): UntypedHandler {
   const { upstream } = operation
-  const { secret, report } = settings
+  const { report } = settings
   const misconfigured = (detail: string): Failure => {
     report(new Failure('upstream_misconfigured', `${new URL(upstream.url).host} ${detail}`))
     return new Failure('upstream_misconfigured', `the upstream ${detail}; the operator has been notified`)
@@ -43,7 +94,7 @@ export function createProxy(operation: Proxied, settings: ProxySettings): Untype
     let request = buildRequest(operation, args)
     if (payment !== undefined) request.headers.set('idempotency-key', payment.id)
     for (let hop = 0; hop <= MOST_REDIRECTS; hop += 1) {
-      authorize(request, upstream, secret)
+      requester.sign(request)
       const response = await send(settings.fetcher, request, signal)
       const target = targetOf(response, request.url)
       if (target === undefined) {
@@ -52,12 +103,14 @@ export function createProxy(operation: Proxied, settings: ProxySettings): Untype
           return operation.response.stream
             ? streamOf(response, request.url, operation)
             : readAnswer(response, request.url, operation)
-        if (OURS.has(status)) {
+        const refusal = await requester.refusal(response)
+        if (refusal !== undefined) throw refusal
+        if (requester.ours.has(status)) {
           discard(response)
           throw misconfigured(`does not accept our calls: it answers with status ${status}`)
         }
         if (status >= 400 && status < 500 && !PASSING.has(status))
-          throw await rejection(response, concealer(upstream, secret))
+          throw await rejection(response, requester.conceal)
         discard(response)
         throw unavailable(response, now())
       }
@@ -109,8 +162,6 @@ function isWithin(target: URL, from: URL): boolean {
   return target.host === from.host && (target.protocol === from.protocol || target.protocol === 'https:')
 }
 
-/** What the operator has to change: the key, what it may do, or the address. */
-const OURS: ReadonlySet<number> = new Set([401, 402, 403, 405, 407])
 /** What may be over when the same is asked again. */
 const PASSING: ReadonlySet<number> = new Set([408, 425, 429])
 
@@ -150,6 +201,36 @@ async function rejection(response: Response, conceal: (text: string) => string):
     : new Failure('upstream_rejected', `the upstream rejects this request with status ${status}`, {
         extra: { upstream },
       })
+}
+
+/** The upstream knows the caller, and does not let them do this. Over HTTP its answer is passed on as it is. */
+export class UpstreamForbidden extends Failure {
+  readonly answer: {
+    readonly type: string
+    readonly headers: Readonly<Record<string, string>>
+    readonly bytes: Uint8Array
+  }
+
+  constructor(answer: UpstreamForbidden['answer'], body: Json | undefined) {
+    super('upstream_forbidden', 'the upstream does not allow this call with the credential of this request', {
+      extra: { upstream: { status: 403, ...(body === undefined ? {} : { body }) } },
+    })
+    this.answer = answer
+  }
+}
+
+async function forbiddance(
+  response: Response,
+  { headers, maxSize }: Proxied['response'],
+  credential: CallerCredential,
+): Promise<UpstreamForbidden> {
+  const { bytes } = await readBytes(response, maxSize)
+  const shown = bodyOf(response, bytes.subarray(0, SHOWN_BYTES), (text) => credential.conceal(text))
+  const type = response.headers.get('content-type') ?? ''
+  return new UpstreamForbidden(
+    { type, headers: Object.fromEntries(listedOf(response, headers)), bytes },
+    shown,
+  )
 }
 
 function bodyOf(response: Response, bytes: Uint8Array, conceal: (text: string) => string): Json | undefined {
@@ -220,14 +301,18 @@ const NOT_PASSED =
 /** The status of the upstream, and the headers that the catalog lists. */
 function headOf(response: Response, asked: URL, { headers: listed }: Proxied['response']): AnswerHead {
   const status = isSuccessStatus(response.status) ? response.status : 200
-  const headers = listed.flatMap((name): [string, string][] => {
-    const value = NOT_PASSED.test(name) ? null : response.headers.get(name)
-    return value === null ? [] : [[name, value]]
-  })
+  const headers = listedOf(response, listed)
   const location = status === 201 || status === 202 ? locationOf(response, asked) : undefined
   if (location !== undefined && !listed.some((name) => name.toLowerCase() === 'location'))
     headers.push(['Location', location])
   return { status, headers: Object.fromEntries(headers) }
+}
+
+function listedOf({ headers }: Response, listed: readonly string[]): [string, string][] {
+  return listed.flatMap((name): [string, string][] => {
+    const value = NOT_PASSED.test(name) ? null : headers.get(name)
+    return value === null ? [] : [[name, value]]
+  })
 }
 
 /**

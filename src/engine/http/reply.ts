@@ -118,7 +118,7 @@ export function invalid(errors: readonly ValidationError[], charge = NOT_CHARGED
 }
 
 /** The content is unknown: a browser must neither guess its type nor run it as a page of this service. */
-const INERT = { 'X-Content-Type-Options': 'nosniff', 'Content-Security-Policy': 'sandbox' }
+export const INERT = { 'X-Content-Type-Options': 'nosniff', 'Content-Security-Policy': 'sandbox' }
 
 /** A stored answer, or a stream that is being stored. */
 export function ok(

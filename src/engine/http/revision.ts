@@ -29,7 +29,8 @@ import { type Operations, type Readiness, type ServedOperation } from '../purcha
 import { compilePaymentRequired, type PaymentRequired, Preflights } from './payment-required.ts'
 import { operationPages, type Page, pageOf, type Pages, renderPages } from './rendered-pages.ts'
 import { customerFinder, type FindCustomer } from './api-key.ts'
-import { createProxy, createProxyCheck, type ProxySettings } from './proxy.ts'
+import { credentialReader } from './caller-credential.ts'
+import { createCallerProxy, createProxy, createProxyCheck, type ProxySettings } from './proxy.ts'
 
 /** Everything derived from one catalog: a request uses the revision it started with. */
 export interface Revision {
@@ -62,8 +63,6 @@ export interface ServedRoute extends ServedOperation {
   readonly paymentRequired: PaymentRequired | undefined
   /** Challenges by protocol; for a computed price, those of the example. */
   readonly challenges: ReadonlyMap<string, Challenge>
-  /** Undefined when every call is paid. */
-  readonly findCustomer: FindCustomer | undefined
 }
 
 export interface RevisionSettings extends OperationSettings {
@@ -76,13 +75,11 @@ export interface RevisionSettings extends OperationSettings {
 
 export function createRevision(settings: RevisionSettings): Revision {
   const { catalog, protocols, baseUrl, mcpUrls, sandbox } = settings
-  const operations = new Map(catalog.operations.map((each) => [each, serveOperation(each, settings)]))
-  const servedOf = (operation: Operation): ServedOperation =>
-    operations.get(operation) ?? serveOperation(operation, settings)
   const findCustomer = catalog.apiKeys === undefined ? undefined : customerFinder(catalog.apiKeys)
-  const routes = catalog.routes.map((route) =>
-    serveRoute(route, servedOf(route.operation), settings, findCustomer),
-  )
+  const serve = (operation: Operation): ServedOperation => serveOperation(operation, settings, findCustomer)
+  const operations = new Map(catalog.operations.map((each) => [each, serve(each)]))
+  const servedOf = (operation: Operation): ServedOperation => operations.get(operation) ?? serve(operation)
+  const routes = catalog.routes.map((route) => serveRoute(route, servedOf(route.operation), settings))
   const paid = routes.filter(({ route }) => route.kind === 'paid')
   const isOffered = (name: string): boolean =>
     paid.length === 0 || paid.some(({ challenges }) => challenges.has(name))
@@ -124,7 +121,6 @@ function serveRoute(
   route: Route,
   served: ServedOperation,
   { catalog, protocols, baseUrl }: RevisionSettings,
-  findCustomer: FindCustomer | undefined,
 ): ServedRoute {
   const isPaid = route.kind === 'paid'
   const challengesFor = challengesOf(route, protocols)
@@ -132,7 +128,6 @@ function serveRoute(
   return {
     ...served,
     route,
-    findCustomer: route.takesApiKeys ? findCustomer : undefined,
     get validate() {
       return keep(this, 'validate', compileValidator(route, catalog.unknownParameters))
     },
@@ -176,9 +171,36 @@ export interface OperationSettings {
   readonly proxy: ProxySettings
 }
 
-/** An operation with its handler, and whether it can be run. */
-function serveOperation(operation: Operation, settings: OperationSettings): ServedOperation {
-  return { operation, ...handlerOf(operation, settings), readiness: readinessOf(operation, settings) }
+/** An operation with its handler, whether it can be run, and who need not pay for it. */
+function serveOperation(
+  operation: Operation,
+  settings: OperationSettings,
+  findCustomer: FindCustomer | undefined,
+): ServedOperation {
+  const made = handlerOf(operation, settings)
+  // What a handler stores becomes visible when its payment has settled: without one, nothing would be stored.
+  const guestOf = made.store === undefined ? guestFinder(operation, settings.proxy, findCustomer) : undefined
+  return { operation, ...made, readiness: readinessOf(operation, settings), guestOf }
+}
+
+/** Our own keys come first: only a key that is none of ours is shown to the upstream. */
+function guestFinder(
+  operation: Operation,
+  proxy: ProxySettings,
+  findCustomer: FindCustomer | undefined,
+): ServedOperation['guestOf'] {
+  const { access, upstream } = operation
+  const find = access.apiKeys ? findCustomer : undefined
+  const read = access.upstream && upstream !== undefined ? credentialReader(upstream) : undefined
+  if (find === undefined && read === undefined) return undefined
+  return (headers) => {
+    const name = find?.(headers)
+    if (name !== undefined) return { kind: 'customer', name }
+    const credential = read?.(headers)
+    if (credential === undefined || upstream === undefined) return undefined
+    const handler = createCallerProxy({ ...operation, upstream }, proxy, credential)
+    return { kind: 'caller', handler, digest: credential.digest }
+  }
 }
 
 type Made = Pick<ServedOperation, 'handler' | 'preview' | 'check' | 'store'>

@@ -94,6 +94,6 @@ function serveRoute(
     const { reply, delivered, recorded } =
       answering instanceof Promise ? await tasks.add(answering) : answering
     if (delivered !== undefined) deliveries.watch(ctx, delivered, recorded)
-    respond(ctx, reply.status === 402 ? negotiate(request, reply) : reply)
+    respond(ctx, isPaid && reply.status === 402 ? negotiate(request, reply) : reply)
   }
 }

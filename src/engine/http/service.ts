@@ -1,4 +1,5 @@
 import type Koa from 'koa'
+import { KnownCallers } from '../purchase/known-callers.ts'
 import { PaymentLocks } from '../purchase/payment-locks.ts'
 import { Cache, createMemoryCache } from '../cache/cache.ts'
 import type { Catalog } from '../catalog/catalog.ts'
@@ -92,6 +93,7 @@ export async function createService(settings: ServiceSettings, render: Renderer)
     bodies: new BodyReader(),
     deliveries: new Deliveries({ leaseContext, tasks, buyers, trustProxy, report }),
     usageStore,
+    knownCallers: new KnownCallers(),
     refused: () => refused,
     phase: () => phase,
   }

@@ -151,13 +151,18 @@ function encode(text: string): string {
 /** Shorter texts are not secret, and would match in ordinary words. */
 const SHORTEST_SECRET = 4
 
-/** Removes the operator's keys from an upstream's answer, in the forms in which they were sent. */
-export function concealer({ credential }: Upstream, secret: Secret): (text: string) => string {
+/** The operator's keys, in the forms in which they are sent. */
+export function secretsOf({ credential }: Upstream, secret: Secret): readonly string[] {
   const values = variablesOf(credential).map((name) => secret(name) ?? '')
   const joined = credential?.kind === 'basic' ? [encode(`${values[0] ?? ''}:${values[1] ?? ''}`)] : []
-  const forms = [...values, ...joined]
+  return [...values, ...joined]
+}
+
+/** Removes secrets from an upstream's answer, in the forms in which it may repeat them. */
+export function conceal(text: string, secrets: readonly string[]): string {
+  const forms = secrets
     .filter(({ length }) => length >= SHORTEST_SECRET)
     .flatMap((value) => [value, encodeURIComponent(value), JSON.stringify(value).slice(1, -1)])
     .toSorted((one, other) => other.length - one.length)
-  return (text) => forms.reduce((shown, form) => shown.replaceAll(form, '***'), text)
+  return forms.reduce((shown, form) => shown.replaceAll(form, '***'), text)
 }

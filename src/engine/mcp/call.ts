@@ -1,15 +1,22 @@
-import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Address } from '../base/address.ts'
 import { quoteMembers } from '../catalog/price/text.ts'
-import { Failure, NOT_CHARGED, type ErrorCode, type InvalidParameter } from '../base/errors.ts'
+import { Failure, NOT_CHARGED, type InvalidParameter } from '../base/errors.ts'
 import type { Arguments } from '../handler.ts'
 import { compact, type JsonObject } from '../base/json.ts'
+import { attend, type AttendDeps, isStranger } from '../purchase/attend.ts'
+import type { Guest } from '../purchase/guest.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import { formatShort, type Micros } from '../base/money.ts'
 import type { Detection, Payment, PaymentProtocol } from '../payment/payment.ts'
 import type { Refusal } from '../base/errors.ts'
-import { judgeProof, readProof, signInDemand, type Judged } from '../sign-in/siwx.ts'
+import {
+  demandSignIn,
+  findSigner,
+  type FoundSigner,
+  SIGN_IN,
+  NO_PROOF,
+  type SignInDeps,
+} from '../sign-in/signer.ts'
 import { digestArguments, invoke, scopeOf, unreadyFailure, type Operations } from '../purchase/execution.ts'
 import {
   NO_OFFER,
@@ -32,7 +39,7 @@ import { answered, failed, invalid, problem, refused, type AnswerLink, type Tool
 import type { ServedTool, ToolServer } from './tool-server.ts'
 
 /** What tool calls need besides the call. */
-export interface ToolCallDeps extends PaidCallDeps, FaultDeps {
+export interface ToolCallDeps extends PaidCallDeps, AttendDeps, FaultDeps {
   readonly baseUrl: string
 }
 
@@ -49,6 +56,8 @@ export interface ToolCall {
   /** Names of the MCP extensions that the client supports. */
   readonly extensions: ReadonlySet<string>
   readonly counters: RouteCounters
+  /** Counts a credential of which only the upstream can say whether it is valid: why its sender has to wait. */
+  readonly overspent: () => Promise<Failure | undefined>
   /** Aborted when the client disconnects before its answer. */
   readonly gone: AbortSignal
 }
@@ -59,6 +68,8 @@ export interface Answered {
   readonly delivered?: PaymentRecord
   /** The price of the call, if its arguments are valid. */
   readonly price?: Micros
+  /** Name of the API key. */
+  readonly customer?: string
 }
 
 /** Checks arguments, then the payment, then runs the handler: errors before that cost nothing. */
@@ -70,12 +81,47 @@ export async function answerCall(deps: ToolCallDeps, call: ToolCall): Promise<An
       reply: checked.kind === 'invalid' ? invalid(checked.errors) : await runFree(deps, call, checked.args),
     }))
   }
+  const guest = tool.served.guestOf?.(call.headers)
+  if (guest !== undefined && checked.kind === 'valid') {
+    const { reply, customer } = await withMetrics(deps.now, call, () =>
+      attendCall(deps, call, guest, checked.args),
+    )
+    if (reply !== undefined) return { reply, ...(customer === undefined ? {} : { customer }) }
+  }
   const detection = findPayment(call.server.protocols.map((each) => each.tools.detect(call.meta)))
   counters.count(detection.kind === 'none' ? 'unpaid' : 'presented')
   if (checked.kind === 'invalid') return { reply: invalid(checked.errors) }
   const { args } = checked
   const bought = { args, quote: quoteCall(tool.served.operation, args) }
   return { ...(await answerPaid(deps, call, detection, bought)), price: bought.quote.amount }
+}
+
+interface AttendedCall {
+  /** Undefined when the upstream refuses the credential: the call is for sale. */
+  readonly reply?: ToolReply
+  readonly customer?: string
+}
+
+/** Serves a guest. A payment that comes along is used only when the upstream refuses the credential. */
+async function attendCall(
+  deps: ToolCallDeps,
+  { tool: { endpoint, served }, operations, counters, overspent }: ToolCall,
+  guest: Guest,
+  args: Arguments,
+): Promise<AttendedCall> {
+  const customer = guest.kind === 'customer' ? { customer: guest.name } : {}
+  const unready = unreadyFailure(served.readiness)
+  if (unready !== undefined) return { ...customer, reply: failed(unready) }
+  const spent = isStranger(deps, guest) ? await overspent() : undefined
+  if (spent !== undefined) return { reply: failed(spent) }
+  try {
+    const attended = await attend(deps, guest, { endpoint, served, operations, args })
+    return attended.kind === 'refused' ? {} : { ...customer, reply: answered(attended.answer, {}) }
+  } catch (fault) {
+    return { ...customer, reply: thrown(toPublicError(deps, fault, 'no')) }
+  } finally {
+    if (!isStranger(deps, guest)) counters.count('keyed')
+  }
 }
 
 async function answerPaid(
@@ -134,11 +180,16 @@ async function runFree(deps: ToolCallDeps, call: ToolCall, args: Arguments): Pro
   const unready = unreadyFailure(served.readiness)
   if (unready !== undefined) return failed(unready)
   try {
-    const found = await findSigner(deps, call)
-    if (found.kind === 'refused') return found.reply
+    const found = await findCaller(deps, call)
+    if (found.kind === 'missing' || found.kind === 'refused') {
+      const code = found.kind === 'missing' ? 'signature_required' : 'signature_refused'
+      const { url: uri, networks } = call.server
+      const extra = { extensions: demandSignIn(deps, { uri, networks }) }
+      return problem(code, found.detail, { charged: 'no', extra })
+    }
     const { operations } = call
     const timeLeft = served.operation.timeout
-    const caller = { payment: undefined, signer: found.signer }
+    const caller = { payment: undefined, signer: found.kind === 'signer' ? found.address : undefined }
     return answered(await invoke(deps, { endpoint, served, operations, args, caller, timeLeft }), {})
   } catch (fault) {
     return thrown(toPublicError(deps, fault, 'no'))
@@ -260,44 +311,17 @@ function protocolOf(
   return [payment.protocol, ...server.protocols].find(({ name }) => name === protocol)
 }
 
-/** The proof in the `_meta` of a call, and the header of x402; `_meta` takes precedence. */
-const META = 'sign-in-with-x'
-
-type Found =
-  | { readonly kind: 'known'; readonly signer: Address | undefined }
-  | { readonly kind: 'refused'; readonly reply: ToolReply }
-
-/** The signer of a call of a free tool: none, an address, or an invalid proof. */
-async function findSigner(deps: ToolCallDeps, call: ToolCall): Promise<Found> {
+/** The signer of a call of a free tool: none, an address, or an invalid proof. `_meta` comes before the header. */
+async function findCaller(
+  deps: ToolCallDeps,
+  call: ToolCall,
+): Promise<FoundSigner | { readonly kind: 'nobody' }> {
   const { server, tool, meta, headers } = call
-  const sent = meta[META] ?? headers[META]
-  const refuse = (detail: string, code: ErrorCode = 'signature_refused'): Found => {
-    const options = { charged: 'no', extra: demandOf(deps, call) } as const
-    return { kind: 'refused', reply: problem(code, detail, options) }
-  }
-  if (sent === undefined) {
-    if (tool.endpoint.tool.requires !== 'signer') return { kind: 'known', signer: undefined }
-    const detail = 'sign the message of extensions["sign-in-with-x"] with the wallet you call for'
-    return refuse(detail, 'signature_required')
-  }
-  const proof = readProof(sent)
-  if (proof === undefined) return refuse('the proof cannot be read')
-  const judged = judgeProof(proof, server.url, deps.now())
-  if (judged.kind === 'refused') return refuse(judged.detail)
-  if (await isUsed(deps, judged)) return refuse('this proof was used before')
-  return { kind: 'known', signer: judged.address }
+  const sent = meta[SIGN_IN] ?? headers[SIGN_IN]
+  if (sent !== undefined) return findSigner(signInDeps(deps), sent, server.url)
+  return tool.endpoint.tool.requires === 'signer' ? NO_PROOF : { kind: 'nobody' }
 }
 
-/** Uses a nonce once across all processes: of concurrent copies, at most the one that stores the only mark passes. */
-async function isUsed(
-  { purchases: { ledger }, random }: ToolCallDeps,
-  { address, nonce, until }: Extract<Judged, { readonly kind: 'signer' }>,
-): Promise<boolean> {
-  const name = createHash('sha256').update(`sign-in:${address}:${nonce}`).digest('base64url')
-  return (await ledger.addExpiring(name, Buffer.from(random(16)).toString('hex'), until)) > 1
-}
-
-function demandOf({ random, now }: ToolCallDeps, { server: { url, networks } }: ToolCall): JsonObject {
-  const nonce = Buffer.from(random(16)).toString('hex')
-  return { extensions: { [META]: signInDemand({ uri: url, nonce, networks }, now()) } }
+function signInDeps({ purchases: { ledger }, now, random }: ToolCallDeps): SignInDeps {
+  return { ledger, now, random }
 }

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Cache, Fetched, Served } from '../cache/cache.ts'
 import type { Endpoint, Operation, Response, Route } from '../catalog/catalog.ts'
 import { toArgument, type IgnoredParameter } from '../catalog/validator.ts'
@@ -23,6 +24,7 @@ import type { AnswerHead, StoredAnswer } from '../ledger/payment-record.ts'
 import type { Refusal } from '../base/errors.ts'
 import { hasContent, isSuccessStatus, type SuccessStatus } from '../base/success-status.ts'
 import { limited, openController, within } from '../base/time-limit.ts'
+import type { Guest } from './guest.ts'
 import type { OpenStream, Store } from './request.ts'
 import { collect, openStream } from './stream.ts'
 
@@ -38,6 +40,8 @@ export interface ServedOperation {
   /** The store of a handler that writes. */
   readonly store: Store | undefined
   readonly readiness: Readiness
+  /** Who sends a request, where they need not pay for it; undefined: nobody. */
+  readonly guestOf: ((headers: IncomingHttpHeaders) => Guest | undefined) | undefined
 }
 
 /** By handler name, for handlers that call others. */

@@ -21,9 +21,13 @@ const PAYMENT_TYPES: Partial<Record<ErrorCode, string>> = {
   multiple_payments: 'bad-request',
 }
 
-/** URI of an error's type. Every 402 has one of the scheme, whatever its protocol. */
+/** A 402 that asks for no payment. */
+const UNPAID_402: ReadonlySet<ErrorCode> = new Set(['sign_in_required', 'sign_in_refused'])
+
+/** URI of an error's type. Every 402 about a payment has one of the scheme, whatever its protocol. */
 function problemType(code: ErrorCode): string {
-  const type = PAYMENT_TYPES[code] ?? (ERRORS[code].status === 402 ? 'verification-failed' : undefined)
+  const isPayment = ERRORS[code].status === 402 && !UNPAID_402.has(code)
+  const type = PAYMENT_TYPES[code] ?? (isPayment ? 'verification-failed' : undefined)
   return type === undefined ? `/docs/errors#${code}` : PAYMENT_PROBLEMS + type
 }
 

@@ -9,7 +9,8 @@ import { type Latency, BOUNDS, classOf, answersIn } from './latency.ts'
  * - `settled`: payments that were charged
  * - `sent`: of those settled, payments whose answers are known to have arrived
  * - `uncharged`: of those verified, payments whose work or settlement failed: nothing was charged
- * - `keyed`: requests of customers with an API key, which are not paid for
+ * - `keyed`: requests of customers with an API key, or with a credential that the upstream has accepted, which are not
+ *   paid for
  * - `failed`: answers of 500 and above, to any caller
  *
  * A payment that was not charged may come again and is verified again, so that
@@ -105,9 +106,9 @@ export class RouteCounters {
 
 /**
  * Counts the answer with the time it took, or that a client who waited for it got none for a reason of ours. `gone` is
- * aborted when the client has gone away.
+ * aborted when the client has gone away. Without a reply, another part of the service answers and counts.
  */
-export async function withMetrics<T extends { readonly reply: { readonly status: number } }>(
+export async function withMetrics<T extends { readonly reply?: { readonly status: number } | undefined }>(
   now: () => number,
   { counters, gone }: { readonly counters: RouteCounters; readonly gone: AbortSignal },
   answer: () => Promise<T>,
@@ -115,7 +116,7 @@ export async function withMetrics<T extends { readonly reply: { readonly status:
   const began = now()
   try {
     const answered = await answer()
-    const { status } = answered.reply
+    const { status = 0 } = answered.reply ?? {}
     if (status >= 200 && status < 300) counters.succeed(now() - began, now())
     else if (status >= 500 && !gone.aborted) counters.fail(now())
     return answered

@@ -73,3 +73,24 @@ export function authorizationValues(credential: Json): fc.Arbitrary<string> {
   )
   return fc.tuple(schemes, values).map((parts) => parts.join(''))
 }
+
+/** Values of the header of API keys, or the token after `Bearer`, that are not the key but may look like it. */
+export function wrongKeys(key: string): fc.Arbitrary<string> {
+  const changed = fc.constantFrom<(key: string) => string>(
+    (text) => text.slice(0, -1),
+    (text) => text.slice(1),
+    (text) => `${text}k`,
+    (text) => text.toUpperCase(),
+    (text) => `${text}, ${text}`,
+    (text) => `"${text}"`,
+    (text) => `Bearer ${text}`,
+    (text) => text.replace('k', '\u00e9'),
+    base64,
+    encodeURIComponent,
+    (text) => text.repeat(1_000),
+  )
+  const near = fc
+    .tuple(changed, fc.string({ maxLength: 5 }))
+    .map(([change, more]) => change(key + more.replace(/[^!-~]/g, '')))
+  return fc.oneof(near, junk).filter((value) => value.trim() !== key)
+}

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,12 +12,18 @@ export interface CatalogFile {
   readonly remove: () => void
 }
 
+/** The API key of a customer of this catalog. */
+export const API_KEY = `rk_${'k'.repeat(43)}`
+
 /** Routes without outside sources, which have rate limits. */
 const byThemselves: Opens = (_, sources) => sources.length === 0
 
 type Opens = (path: string, sources: readonly unknown[]) => boolean
 
-/** The shipped catalog with a free twin of every served paid route, so that its handler can be reached unpaid. */
+/**
+ * The shipped catalog with a free twin of every served paid route, so that its handler can be reached unpaid, and with a
+ * customer.
+ */
 export function writeOpenCatalog(opens: Opens = byThemselves): CatalogFile {
   const document = parseDocument(readFileSync(join(ROOT, 'catalog.yaml'), 'utf8'))
   const routes = document.get('routes')
@@ -33,9 +40,11 @@ export function writeOpenCatalog(opens: Opens = byThemselves): CatalogFile {
     for (const name of ['parameters', 'example']) twin.set(name, value.get(name))
     routes.set(path.replace('/paid/', '/open/'), twin)
   }
+  document.set('access', { api_keys: { file: './keys.txt' } })
   const folder = mkdtempSync(join(tmpdir(), 'ratecard-'))
   // Examples are named relative to the catalog.
   symlinkSync(join(ROOT, 'src'), join(folder, 'src'))
+  writeFileSync(join(folder, 'keys.txt'), `${hash('sha256', API_KEY, 'hex')} customer\n`)
   const file = join(folder, 'catalog.yaml')
   writeFileSync(file, document.toString())
   return { file, remove: () => rmSync(folder, { recursive: true, force: true }) }

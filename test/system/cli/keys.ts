@@ -10,7 +10,7 @@ import { until } from '../../support/until.ts'
 const shop = writeShop(
   t,
   `  /hello: { price: 0.001, handler: greet, summary: Greets, parameters: { name: { type: string, example: ann } } }
-  /more: { price: 0.001, handler: greet, summary: Greets, parameters: { name: { type: string, example: ann } }, api_keys: false }
+  /more: { price: 0.001, handler: greet, summary: Greets, parameters: { name: { type: string, example: ann } }, access: { api_keys: false } }
 `,
   `catalog: 1
 service: { name: Small shop, version: '1.0.0', description: Sells things }

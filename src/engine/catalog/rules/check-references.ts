@@ -19,7 +19,7 @@ export function* checkReferences(context: CheckContext): Generator<Issue> {
   yield* together([...checkEntries(context), ...checkRouteNames(context), ...checkToolNames(context)])
   yield* checkSkills(context)
   yield* checkPlanned(context)
-  yield* checkTools(context)
+  yield* checkIdentities(context)
 }
 
 /** A name that is misspelt at its declaration is unknown wherever it is used: reported once, with every line. */
@@ -253,18 +253,25 @@ function* checkPlanned({ declared, document, handlers }: CheckContext): Generato
   }
 }
 
-/** Only a paid tool can require a payer, and only a free one a signer. */
-function* checkTools({ declared, document }: CheckContext): Generator<Issue> {
-  for (const [name, { requires }] of Object.entries(declared.tools ?? {})) {
-    const price = document.spelling(['tools', name, 'price'])
-    const position = document.at(['tools', name, 'requires'])
-    if (requires === 'payer' && price === 'free') {
+/** Only a paid tool can require a payer, and only what is free a signer. */
+function* checkIdentities({ declared, document }: CheckContext): Generator<Issue> {
+  for (const { entry, at } of entriesOf(declared)) {
+    const [section, name = ''] = at
+    const written = [...at, 'price']
+    const price = document.spelling(written)
+    const position = document.at([...at, 'requires'])
+    if (entry.requires === 'payer' && price === 'free') {
       const message = `nobody pays for ${name}, so no payer is known: give it a price, or write "requires: signer"`
       yield error('payer_without_price', position, message)
     }
-    if (requires === 'signer' && document.has(['tools', name, 'price']) && price !== 'free') {
-      const message = `${name} is paid for, and the payment identifies its signer: write "requires: payer", or "price: free"`
+    if (entry.requires === 'signer' && document.has(written) && price !== 'free') {
+      const other = section === 'tools' ? 'write "requires: payer", or "price: free"' : 'write "price: free"'
+      const message = `${name} is paid for, and the payment identifies its signer: ${other}`
       yield error('signer_with_price', position, message)
+    }
+    if (entry.requires === 'signer' && document.has([...at, 'cache'])) {
+      const message = `an answer of ${name} is for one signer and is not kept for others: remove "cache"`
+      yield error('signer_with_cache', document.atKey([...at, 'cache']), message)
     }
   }
 }

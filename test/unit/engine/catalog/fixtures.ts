@@ -18,6 +18,7 @@ const files = new Map([
     './denied.txt',
     '# nobody we know\r\n0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed # twice\n\n0x5AAEB6053F3E94C9B9A09F33669435E7EF1BEAED\n0x1111111111111111111111111111111111111111',
   ],
+  ['./customers.txt', `${'a'.repeat(64)} acme\n`],
   ['./mistyped.txt', '0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed\n# short\n0x12\n'],
 ])
 const surroundings = {
