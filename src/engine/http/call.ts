@@ -6,9 +6,9 @@ import type { RawParameters } from '../catalog/validator.ts'
 import { ERRORS, Failure, NOT_CHARGED, type InvalidParameter } from '../base/errors.ts'
 import type { PaymentRecord, StoredAnswer } from '../ledger/payment-record.ts'
 import type { Action, Payment, PaymentProtocol } from '../payment/payment.ts'
-import { attend, type AttendDeps, isStranger } from '../purchase/attend.ts'
+import { runExempt, type ExemptDeps, isStranger } from '../purchase/run-exempt.ts'
 import { ANONYMOUS, invoke, unreadyFailure } from '../purchase/execution.ts'
-import type { Guest } from '../purchase/guest.ts'
+import type { ExemptCaller } from '../purchase/exempt-caller.ts'
 import { type OpenStream } from '../purchase/request.ts'
 import { NO_OFFER, toPublicError, toValidationError, type FaultDeps } from '../purchase/problem.ts'
 import { type Paid, type PurchaseResult } from '../purchase/result.ts'
@@ -32,7 +32,7 @@ import { signInReply } from './sign-in-required.ts'
 import { type ClientLimitDeps, overspent, TOO_MANY_TRIES } from './client-limit.ts'
 import { UpstreamForbidden } from './proxy.ts'
 
-export interface CallDeps extends PaidCallDeps, AttendDeps, ClientLimitDeps, FaultDeps {
+export interface CallDeps extends PaidCallDeps, ExemptDeps, ClientLimitDeps, FaultDeps {
   readonly bodies: BodyReader
 }
 
@@ -58,11 +58,11 @@ export interface Answered {
   readonly recorded?: Promise<void>
 }
 
-/** Serves a paid route: to a guest, or for sale. */
+/** Serves a paid route: to a caller who is exempt from payment, or for sale. */
 export function servePaid(deps: CallDeps, request: RouteRequest): Answered | Promise<Answered> {
   const { ctx, served } = request
-  const guest = ctx.method === 'HEAD' ? undefined : served.guestOf?.(ctx.headers)
-  return guest === undefined ? sell(deps, request, UNPAID) : serveGuest(deps, request, guest)
+  const exempt = ctx.method === 'HEAD' ? undefined : served.exemptCallerOf?.(ctx.headers)
+  return exempt === undefined ? sell(deps, request, UNPAID) : serveExempt(deps, request, exempt)
 }
 
 /** 402 without a payment, for the reason given; the purchased answer with one. */
@@ -102,13 +102,13 @@ function sell(deps: CallDeps, request: RouteRequest, reason: Reason): Answered |
   })
 }
 
-/** Serves a guest. A payment that comes along is used only when the upstream refuses the credential. */
-async function serveGuest(deps: CallDeps, request: RouteRequest, guest: Guest): Promise<Answered> {
+/** Serves a caller who is exempt from payment. A payment that comes along is used only when the upstream refuses the credential. */
+async function serveExempt(deps: CallDeps, request: RouteRequest, exempt: ExemptCaller): Promise<Answered> {
   const { ctx, counters } = request
-  if (guest.kind === 'customer') note(ctx, { customer: guest.name })
+  if (exempt.kind === 'customer') note(ctx, { customer: exempt.name })
   const gone = disconnectSignal(ctx.res)
   const { reply, forSale } = await withMetrics(deps.now, { counters, gone }, () =>
-    attendCall(deps, request, guest),
+    callExempt(deps, request, exempt),
   )
   if (reply === undefined) return sell(deps, forSale, CREDENTIAL_REFUSED)
   return { reply: { ...reply, headers: { ...reply.headers, ...PRIVATE } } }
@@ -122,15 +122,15 @@ const CREDENTIAL_REFUSED: Reason = {
     'the upstream does not accept the credential of this request; send the request again with a payment for one of these offers',
 }
 
-/** The answer for a guest, or the request as it is for sale, its body read. */
-type AttendedCall =
+/** The answer for an exempt caller, or the request as it is for sale, its body read. */
+type ExemptCall =
   | { readonly reply: Reply; readonly forSale?: undefined }
   | { readonly reply?: undefined; readonly forSale: RouteRequest }
 
-async function attendCall(deps: CallDeps, request: RouteRequest, guest: Guest): Promise<AttendedCall> {
+async function callExempt(deps: CallDeps, request: RouteRequest, exempt: ExemptCaller): Promise<ExemptCall> {
   const { ctx, counters } = request
-  if (guest.kind === 'customer') counters.count('keyed')
-  if (isStranger(deps, guest)) {
+  if (exempt.kind === 'customer') counters.count('keyed')
+  if (isStranger(deps, exempt)) {
     const spent = await overspent(deps, ctx.req, TOO_MANY_TRIES)
     if (spent !== undefined) {
       discardBody(ctx.req, ctx.res)
@@ -140,14 +140,14 @@ async function attendCall(deps: CallDeps, request: RouteRequest, guest: Guest): 
   const read = await readCall(deps, request)
   if (read.kind === 'reply') return read
   try {
-    const attended = await attend(deps, guest, read.call)
-    if (attended.kind === 'refused') return { forSale: read.request }
-    return { reply: unpaidAnswer(attended.answer) }
+    const done = await runExempt(deps, exempt, read.call)
+    if (done.kind === 'refused') return { forSale: read.request }
+    return { reply: unpaidAnswer(done.answer) }
   } catch (fault) {
     if (fault instanceof UpstreamForbidden) return { reply: forbidden(fault) }
     return { reply: faultReply(request, toPublicError(deps, fault, 'no')) }
   } finally {
-    if (guest.kind === 'caller' && !isStranger(deps, guest)) counters.count('keyed')
+    if (exempt.kind === 'caller' && !isStranger(deps, exempt)) counters.count('keyed')
   }
 }
 
@@ -393,7 +393,7 @@ type ReadCall =
   | { readonly kind: 'reply'; readonly reply: Reply }
   | {
       readonly kind: 'call'
-      readonly call: Parameters<typeof attend>[2]
+      readonly call: Parameters<typeof runExempt>[2]
       /** With the body that was read. */
       readonly request: RouteRequest
     }

@@ -5,7 +5,7 @@ import { hasContent, isSuccessStatus, type SuccessStatus } from '../base/success
 import type { StreamAnswer, UntypedCheck, UntypedHandler, VerbatimAnswer } from '../handler.ts'
 import { parseJson, type Json, type JsonObject } from '../base/json.ts'
 import { readMediaType, type MediaType } from './body.ts'
-import { CredentialRefused } from '../purchase/guest.ts'
+import { CredentialRefused } from '../purchase/exempt-caller.ts'
 import type { CallerCredential } from './caller-credential.ts'
 import {
   authorize,

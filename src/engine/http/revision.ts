@@ -179,16 +179,17 @@ function serveOperation(
 ): ServedOperation {
   const made = handlerOf(operation, settings)
   // What a handler stores becomes visible when its payment has settled: without one, nothing would be stored.
-  const guestOf = made.store === undefined ? guestFinder(operation, settings.proxy, findCustomer) : undefined
-  return { operation, ...made, readiness: readinessOf(operation, settings), guestOf }
+  const exemptCallerOf =
+    made.store === undefined ? exemptCallerFinder(operation, settings.proxy, findCustomer) : undefined
+  return { operation, ...made, readiness: readinessOf(operation, settings), exemptCallerOf }
 }
 
 /** Our own keys come first: only a key that is none of ours is shown to the upstream. */
-function guestFinder(
+function exemptCallerFinder(
   operation: Operation,
   proxy: ProxySettings,
   findCustomer: FindCustomer | undefined,
-): ServedOperation['guestOf'] {
+): ServedOperation['exemptCallerOf'] {
   const { access, upstream } = operation
   const find = access.apiKeys ? findCustomer : undefined
   const read = access.upstream && upstream !== undefined ? credentialReader(upstream) : undefined

@@ -3,8 +3,8 @@ import { quoteMembers } from '../catalog/price/text.ts'
 import { Failure, NOT_CHARGED, type InvalidParameter } from '../base/errors.ts'
 import type { Arguments } from '../handler.ts'
 import { compact, type JsonObject } from '../base/json.ts'
-import { attend, type AttendDeps, isStranger } from '../purchase/attend.ts'
-import type { Guest } from '../purchase/guest.ts'
+import { runExempt, type ExemptDeps, isStranger } from '../purchase/run-exempt.ts'
+import type { ExemptCaller } from '../purchase/exempt-caller.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import { formatShort, type Micros } from '../base/money.ts'
 import type { Detection, Payment, PaymentProtocol } from '../payment/payment.ts'
@@ -39,7 +39,7 @@ import { answered, failed, invalid, problem, refused, type AnswerLink, type Tool
 import type { ServedTool, ToolServer } from './tool-server.ts'
 
 /** What tool calls need besides the call. */
-export interface ToolCallDeps extends PaidCallDeps, AttendDeps, FaultDeps {
+export interface ToolCallDeps extends PaidCallDeps, ExemptDeps, FaultDeps {
   readonly baseUrl: string
 }
 
@@ -81,10 +81,10 @@ export async function answerCall(deps: ToolCallDeps, call: ToolCall): Promise<An
       reply: checked.kind === 'invalid' ? invalid(checked.errors) : await runFree(deps, call, checked.args),
     }))
   }
-  const guest = tool.served.guestOf?.(call.headers)
-  if (guest !== undefined && checked.kind === 'valid') {
+  const exempt = tool.served.exemptCallerOf?.(call.headers)
+  if (exempt !== undefined && checked.kind === 'valid') {
     const { reply, customer } = await withMetrics(deps.now, call, () =>
-      attendCall(deps, call, guest, checked.args),
+      callExempt(deps, call, exempt, checked.args),
     )
     if (reply !== undefined) return { reply, ...(customer === undefined ? {} : { customer }) }
   }
@@ -96,31 +96,31 @@ export async function answerCall(deps: ToolCallDeps, call: ToolCall): Promise<An
   return { ...(await answerPaid(deps, call, detection, bought)), price: bought.quote.amount }
 }
 
-interface AttendedCall {
+interface ExemptCall {
   /** Undefined when the upstream refuses the credential: the call is for sale. */
   readonly reply?: ToolReply
   readonly customer?: string
 }
 
-/** Serves a guest. A payment that comes along is used only when the upstream refuses the credential. */
-async function attendCall(
+/** Serves a caller who is exempt from payment. A payment that comes along is used only when the upstream refuses the credential. */
+async function callExempt(
   deps: ToolCallDeps,
   { tool: { endpoint, served }, operations, counters, overspent }: ToolCall,
-  guest: Guest,
+  exempt: ExemptCaller,
   args: Arguments,
-): Promise<AttendedCall> {
-  const customer = guest.kind === 'customer' ? { customer: guest.name } : {}
+): Promise<ExemptCall> {
+  const customer = exempt.kind === 'customer' ? { customer: exempt.name } : {}
   const unready = unreadyFailure(served.readiness)
   if (unready !== undefined) return { ...customer, reply: failed(unready) }
-  const spent = isStranger(deps, guest) ? await overspent() : undefined
+  const spent = isStranger(deps, exempt) ? await overspent() : undefined
   if (spent !== undefined) return { reply: failed(spent) }
   try {
-    const attended = await attend(deps, guest, { endpoint, served, operations, args })
-    return attended.kind === 'refused' ? {} : { ...customer, reply: answered(attended.answer, {}) }
+    const done = await runExempt(deps, exempt, { endpoint, served, operations, args })
+    return done.kind === 'refused' ? {} : { ...customer, reply: answered(done.answer, {}) }
   } catch (fault) {
     return { ...customer, reply: thrown(toPublicError(deps, fault, 'no')) }
   } finally {
-    if (!isStranger(deps, guest)) counters.count('keyed')
+    if (!isStranger(deps, exempt)) counters.count('keyed')
   }
 }
 

@@ -24,7 +24,7 @@ import type { AnswerHead, StoredAnswer } from '../ledger/payment-record.ts'
 import type { Refusal } from '../base/errors.ts'
 import { hasContent, isSuccessStatus, type SuccessStatus } from '../base/success-status.ts'
 import { limited, openController, within } from '../base/time-limit.ts'
-import type { Guest } from './guest.ts'
+import type { ExemptCaller } from './exempt-caller.ts'
 import type { OpenStream, Store } from './request.ts'
 import { collect, openStream } from './stream.ts'
 
@@ -41,7 +41,7 @@ export interface ServedOperation {
   readonly store: Store | undefined
   readonly readiness: Readiness
   /** Who sends a request, where they need not pay for it; undefined: nobody. */
-  readonly guestOf: ((headers: IncomingHttpHeaders) => Guest | undefined) | undefined
+  readonly exemptCallerOf: ((headers: IncomingHttpHeaders) => ExemptCaller | undefined) | undefined
 }
 
 /** By handler name, for handlers that call others. */

@@ -1,7 +1,7 @@
 import type { UntypedHandler } from '../handler.ts'
 
 /** Who may call a paid operation without paying for the call. */
-export type Guest =
+export type ExemptCaller =
   /** A customer with an API key, by the name of the key. */
   | { readonly kind: 'customer'; readonly name: string }
   /** A caller with a credential of the upstream, which alone can tell whether it is valid. */

@@ -1,38 +1,38 @@
 import { Failure } from '../base/errors.ts'
 import type { StoredAnswer } from '../ledger/payment-record.ts'
 import { ANONYMOUS, invoke, type Call, type ExecutionDeps } from './execution.ts'
-import { CredentialRefused, type Guest } from './guest.ts'
+import { CredentialRefused, type ExemptCaller } from './exempt-caller.ts'
 import type { KnownCallers } from './known-callers.ts'
 import type { OpenStream } from './request.ts'
 
-export interface AttendDeps extends ExecutionDeps {
+export interface ExemptDeps extends ExecutionDeps {
   readonly knownCallers: KnownCallers
 }
 
 /** Whether only the upstream can tell who sends this: the call may be nobody's. */
-export function isStranger({ knownCallers, now }: AttendDeps, guest: Guest): boolean {
-  return guest.kind === 'caller' && !knownCallers.has(guest.digest, now())
+export function isStranger({ knownCallers, now }: ExemptDeps, exempt: ExemptCaller): boolean {
+  return exempt.kind === 'caller' && !knownCallers.has(exempt.digest, now())
 }
 
-export type Attended =
+export type ExemptResult =
   | { readonly kind: 'answered'; readonly answer: StoredAnswer | OpenStream }
   /** The call is to be paid for like any other. */
   | { readonly kind: 'refused' }
 
 /**
- * Runs an operation for a guest, outside of the ledger. What an upstream answers to a caller with a credential of
+ * Runs an operation for a caller who is exempt from payment, outside of the ledger. What an upstream answers to a caller with a credential of
  * their own is for that caller: no cache holds it, and no other caller waits for it.
  */
-export async function attend(
-  deps: AttendDeps,
-  guest: Guest,
+export async function runExempt(
+  deps: ExemptDeps,
+  exempt: ExemptCaller,
   call: Omit<Call, 'caller' | 'timeLeft'>,
-): Promise<Attended> {
+): Promise<ExemptResult> {
   const { knownCallers: known } = deps
   const { served } = call
   const given = { ...call, caller: ANONYMOUS, timeLeft: served.operation.timeout }
-  if (guest.kind === 'customer') return { kind: 'answered', answer: await invoke(deps, given) }
-  const { handler, digest } = guest
+  if (exempt.kind === 'customer') return { kind: 'answered', answer: await invoke(deps, given) }
+  const { handler, digest } = exempt
   const operation = { ...served.operation, cache: undefined }
   try {
     const answer = await invoke(deps, { ...given, served: { ...served, handler, operation } })
