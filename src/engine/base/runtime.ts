@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
+import { type Every, systemEvery } from './every.ts'
 
 /** Sends one HTTP request; `fetch` is one. Rejects when there is no response. */
 export type RpcTransport = (
@@ -12,6 +13,9 @@ export type RpcTransport = (
   },
 ) => Promise<{ json(): Promise<unknown> }>
 
+/** Makes a signal that is aborted after so many milliseconds. */
+export type Deadline = (ms: number) => AbortSignal
+
 /** Time, randomness and network access, which functions receive as an argument. */
 export interface Runtime {
   /** Milliseconds since the epoch. */
@@ -19,6 +23,8 @@ export interface Runtime {
   /** Cryptographically random bytes. */
   readonly random: (bytes: number) => Uint8Array
   readonly sleep: (ms: number) => Promise<void>
+  readonly every: Every
+  readonly deadline: Deadline
   /** To facilitators and upstreams. */
   readonly fetcher: typeof fetch
   /** To the nodes of the networks. */
@@ -38,4 +44,6 @@ export const systemRuntime: Runtime = {
   sleep: async (ms) => {
     await delay(ms)
   },
+  every: systemEvery,
+  deadline: (ms) => AbortSignal.timeout(ms),
 }

@@ -1,4 +1,5 @@
 import type Koa from 'koa'
+import type { Every } from '../base/every.ts'
 import { PaymentLocks } from '../purchase/payment-locks.ts'
 import { Cache, createMemoryCache } from '../cache/cache.ts'
 import type { Catalog } from '../catalog/catalog.ts'
@@ -30,6 +31,7 @@ export interface ServiceSettings
     Omit<LiveSettings, 'usageStore' | 'refused' | 'phase'>,
     Pick<AppSettings, 'bound' | 'mcpOrigins' | 'observe' | 'operatorRoute' | 'random' | 'trustProxy'> {
   readonly sleep: (ms: number) => Promise<void>
+  readonly every: Every
   /** The protocols of a catalog; called for every revision. */
   readonly protocols: (catalog: Catalog) => readonly Protocol[]
   readonly cache: Cache
@@ -72,10 +74,10 @@ export interface Service {
 
 /** Creates the service of a catalog. */
 export async function createService(settings: ServiceSettings, render: Renderer): Promise<Service> {
-  const { owner, now, sleep, trustProxy, report } = settings
+  const { owner, now, sleep, every, trustProxy, report } = settings
   const usageStore = new UsageStore({ ledger: settings.ledger, owner, now })
   const ledger = meterLedger(settings.ledger, usageStore, settings.settle)
-  const leaseContext = { ledger, owner, now }
+  const leaseContext = { ledger, owner, now, every }
   const tasks = new BackgroundTasks()
   const buyers = new BuyerConnections()
   const locks = new PaymentLocks({ ...leaseContext, sleep })

@@ -1,4 +1,5 @@
 /** Several facilitators: another one is asked only while the one before has seen nothing of the payment. */
+import { systemRuntime } from '../../../../src/engine/base/runtime.ts'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -259,6 +260,8 @@ async function settlerWith(means: Pick<NetworkSettings, 'rpcUrls' | 'signerKeys'
     caller: fetch,
     now: () => Date.now(),
     random: (bytes) => randomBytes(bytes),
+    every: systemRuntime.every,
+    deadline: systemRuntime.deadline,
     sleep: async (ms) => {
       await delay(ms)
     },
