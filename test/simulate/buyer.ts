@@ -62,13 +62,20 @@ export interface Told {
   readonly from: number
   readonly to: number
   readonly outcome: 'answered' | 'yes' | 'no' | 'unknown' | 'closed' | 'left'
+  /** Answered while the store was away: the receipt was in hand, and is in no record. */
+  readonly unrecorded: boolean
 }
+
+/** Ends a request. `about`: the payment that was answered or charged for it. */
+type End = (outcome: Told['outcome'], about?: string, unrecorded?: boolean) => void
 
 /** Where buyers come to. */
 export interface Door {
   /** A process that takes requests now. */
   readonly open: (random: Random) => Life | undefined
   readonly tell: (told: Told) => void
+  /** Whether the store has the receipt of a payment. */
+  readonly isRecorded: (entry: PaymentRecord) => boolean
   /** How often the work of a plan was begun. */
   readonly runs: Map<number, number>
 }
@@ -98,7 +105,8 @@ export async function shop(world: World, door: Door, wallet: Wallet, plan: Plan)
       clock.after(random.between(0, plan.work + 3_000), () => chain.happen(outside))
       if (plan.trouble === 'drain') clock.after(30_000, () => chain.give(wallet.address, 10n ** 9n))
     }
-    if ((await pay(world, door, wallet, plan, signed, payments === 0 ? 'first' : 'later', random)) === 'done') return
+    if ((await pay(world, door, wallet, plan, signed, payments === 0 ? 'first' : 'later', random)) === 'done')
+      return
     await clock.sleep(random.between(200, 4_000))
   }
 }
@@ -152,11 +160,14 @@ function request(
   const gone = new AbortController()
   return new Promise((resolve) => {
     let open = true
-    const end = (outcome: Told['outcome'], about = key): void => {
+    const end: End = (outcome, about = key, unrecorded = false) => {
       if (!open) return
       open = false
-      trace.note(name, `purchase ${plan.id}, payment ${signed.nonce.slice(2, 8)}: ${outcome}${about === key ? '' : ` by ${about.slice(-64, -58)}`}`)
-      door.tell({ key: about, plan, from, to: clock.now, outcome })
+      trace.note(
+        name,
+        `purchase ${plan.id}, payment ${signed.nonce.slice(2, 8)}: ${outcome}${about === key ? '' : ` by ${about.slice(-64, -58)}`}`,
+      )
+      door.tell({ key: about, plan, from, to: clock.now, outcome, unrecorded })
       resolve(outcome)
     }
     if (life === undefined) {
@@ -178,9 +189,11 @@ function request(
         void life
           .serve({ header: signed.header, route, args: plan.args, fulfillment, gone: gone.signal })
           .then(
-            (reply) => answer(world, life, plan, reply, gone.signal, end, () => open, random),
+            (reply) => answer(world, door, life, plan, reply, gone.signal, end, () => open, random),
             (fault: unknown) => {
-              world.violate(`a purchase rejects: ${fault instanceof Error ? (fault.stack ?? '') : String(fault)}`)
+              world.violate(
+                `a purchase rejects: ${fault instanceof Error ? (fault.stack ?? '') : String(fault)}`,
+              )
               end('unknown')
             },
           )
@@ -192,11 +205,12 @@ function request(
 /** Sends a reply to its buyer. */
 function answer(
   world: World,
+  door: Door,
   life: Life,
   plan: Plan,
   reply: PurchaseReply,
   gone: AbortSignal,
-  end: (outcome: Told['outcome'], about?: string) => void,
+  end: End,
   isOpen: () => boolean,
   random: Random,
 ): void {
@@ -207,7 +221,7 @@ function answer(
       const { entry, answer: stored } = reply
       if (!isAnswerTo(plan, stored)) world.violate(`purchase ${plan.id} got the answer of another one`)
       life.sent(entry, gone)
-      later(() => isOpen() && end('answered', entry.key))
+      later(() => isOpen() && end('answered', entry.key, !door.isRecorded(entry)))
       return
     }
     case 'offer':
@@ -228,7 +242,9 @@ function keyOf(entry: PaymentRecord | undefined): string | undefined {
 }
 
 function isAnswerTo(plan: Plan, answer: { readonly kind: string; readonly value?: unknown }): boolean {
-  return isJsonObject(answer.value) && answer.value['args'] === plan.args && answer.value['route'] === plan.route
+  return (
+    isJsonObject(answer.value) && answer.value['args'] === plan.args && answer.value['route'] === plan.route
+  )
 }
 
 /** The work: takes its time, and may fail. */

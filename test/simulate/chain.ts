@@ -219,7 +219,16 @@ export class SimulatedChain {
     const baseFee = this.#baseFee
     const [mined, transactions]: [Mined[], Transaction[]] = [[], []]
     const outside = this.#outside.splice(0)
-    const block = { number, hash, timestamp, baseFee, mined, transactions, outside, touched: new Array<History<unknown>>() }
+    const block = {
+      number,
+      hash,
+      timestamp,
+      baseFee,
+      mined,
+      transactions,
+      outside,
+      touched: new Array<History<unknown>>(),
+    }
     this.#blocks.push(block)
     for (const each of outside) mined.push(this.#step(each, block))
     const ready = [...this.#pool.values()].toSorted((a, b) => a.nonce - b.nonce)
@@ -296,13 +305,20 @@ export class SimulatedChain {
     }
   }
 
-  logs(topics: readonly (readonly string[] | null)[], from: number, to: number): { log: Log; block: Block; hash: Hex }[] {
+  logs(
+    topics: readonly (readonly string[] | null)[],
+    from: number,
+    to: number,
+  ): { log: Log; block: Block; hash: Hex }[] {
     const found: { log: Log; block: Block; hash: Hex }[] = []
     for (let number = Math.max(0, from); number <= to; number += 1) {
       const block = this.#blocks[number]
       for (const { logs, hash } of block?.mined ?? [])
         for (const log of logs)
-          if (block !== undefined && topics.every((any, place) => any === null || any.includes(log.topics[place] ?? '')))
+          if (
+            block !== undefined &&
+            topics.every((any, place) => any === null || any.includes(log.topics[place] ?? ''))
+          )
             found.push({ log, block, hash })
     }
     return found
@@ -372,7 +388,8 @@ export class SimulatedChain {
   #check(data: string, view: number, timestamp: number): Transfer | Revert {
     const revert = (reason: string): Revert => ({ kind: 'reverted', reason })
     const words = (data.slice(8).match(/.{64}/g) ?? []).map((each) => each.toLowerCase())
-    const [from = '', to = '', value = '', after = '', before = '', nonce = '', v = '', r = '', s = ''] = words
+    const [from = '', to = '', value = '', after = '', before = '', nonce = '', v = '', r = '', s = ''] =
+      words
     if (data.slice(0, 8) !== TRANSFER_BY_KEY) return revert('unknown function')
     const signature = `0x${r}${s}${v.slice(-2)}`
     if (timestamp <= Number(`0x${after}`)) return revert('FiatTokenV2: authorization is not yet valid')
@@ -442,7 +459,8 @@ function encodeResults(flags: readonly boolean[]): Hex {
 function decode(raw: string): Transaction {
   const fields = fromRlp(`0x${raw.slice(4)}`, 'hex')
   const texts = Array.isArray(fields) ? fields.map((each) => (typeof each === 'string' ? each : '0x')) : []
-  const [, nonce = '', tip = '', most = '', gas = '', to = '', , data = '', , parity = '', r = '', s = ''] = texts
+  const [, nonce = '', tip = '', most = '', gas = '', to = '', , data = '', , parity = '', r = '', s = ''] =
+    texts
   const hash = keccak256(Buffer.from(raw.slice(2), 'hex'))
   const from = recoverSigner(Buffer.from(unsignedHash(raw, texts), 'hex'), {
     r: `0x${r.slice(2).padStart(64, '0')}`,
@@ -476,7 +494,10 @@ function unsignedHash(raw: string, texts: readonly string[]): string {
   const prefix =
     length < 56
       ? Buffer.from([0xc0 + length])
-      : Buffer.from([0xf7 + sizeOf(length), ...Buffer.from(length.toString(16).padStart(2 * sizeOf(length), '0'), 'hex')])
+      : Buffer.from([
+          0xf7 + sizeOf(length),
+          ...Buffer.from(length.toString(16).padStart(2 * sizeOf(length), '0'), 'hex'),
+        ])
   return keccak256(Buffer.concat([Buffer.from([2]), prefix, body]))
 }
 

@@ -55,9 +55,24 @@ export function drawFaults(seed: number, store: StoreKind, processes: number, ms
       when: random.oneOf(['before', 'after']),
       down: random.between(200, 20_000),
     }),
-    pause: () => ({ kind: 'pause', process: random.between(0, processes), at: at(), ms: random.between(100, 40_000) }),
-    node: () => ({ kind: 'node', at: at(), ms: random.between(500, 20_000), what: random.oneOf(NODE_TROUBLES) }),
-    store: () => ({ kind: 'store', at: at(), ms: random.between(200, 8_000), what: drawStoreTrouble(random, store) }),
+    pause: () => ({
+      kind: 'pause',
+      process: random.between(0, processes),
+      at: at(),
+      ms: random.between(100, 40_000),
+    }),
+    node: () => ({
+      kind: 'node',
+      at: at(),
+      ms: random.between(500, 20_000),
+      what: random.oneOf(NODE_TROUBLES),
+    }),
+    store: () => ({
+      kind: 'store',
+      at: at(),
+      ms: random.between(200, 8_000),
+      what: drawStoreTrouble(random, store),
+    }),
     'power cut': () => ({ kind: 'power cut', at: at(), down: random.between(500, 20_000) }),
     reorganisation: () => ({
       kind: 'reorganisation',
@@ -65,7 +80,12 @@ export function drawFaults(seed: number, store: StoreKind, processes: number, ms
       depth: random.between(1, 4),
       pool: random.oneOf(['kept', 'lost']),
     }),
-    fees: () => ({ kind: 'fees', at: at(), ms: random.between(2, 15) * BLOCK_MS, gwei: random.between(1, 8) }),
+    fees: () => ({
+      kind: 'fees',
+      at: at(),
+      ms: random.between(2, 15) * BLOCK_MS,
+      gwei: random.between(1, 8),
+    }),
   }
   // Some runs have many faults of one kind, most have a few of all.
   const kinds = KINDS.filter((kind) => kind !== 'power cut' || store === 'lmdb')
@@ -73,7 +93,18 @@ export function drawFaults(seed: number, store: StoreKind, processes: number, ms
   return Array.from({ length: many }, () => draw[random.oneOf(kinds)]())
 }
 
-const KINDS = ['kill', 'kill', 'kill', 'pause', 'node', 'node', 'store', 'power cut', 'reorganisation', 'fees'] as const
+const KINDS = [
+  'kill',
+  'kill',
+  'kill',
+  'pause',
+  'node',
+  'node',
+  'store',
+  'power cut',
+  'reorganisation',
+  'fees',
+] as const
 
 function drawStoreTrouble(random: Random, store: StoreKind): StoreTrouble {
   // What a process has given to LMDB is stored, or the process is told that it is not.

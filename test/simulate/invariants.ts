@@ -19,7 +19,13 @@ export interface Remains {
 }
 
 /** Situations in which nobody knows, or has done, what there is to do. */
-const UNFINISHED: ReadonlySet<Situation> = new Set<Situation>(['reserved', 'sending', 'outcome unknown', 'settled with a write', 'void with a write'])
+const UNFINISHED: ReadonlySet<Situation> = new Set<Situation>([
+  'reserved',
+  'sending',
+  'outcome unknown',
+  'settled with a write',
+  'void with a write',
+])
 
 /** Everything that has to be true of a run once its faults are over; one sentence for each thing that is not. */
 export function violationsOf(remains: Remains): readonly string[] {
@@ -53,6 +59,8 @@ function unfinished({ records }: Remains): readonly string[] {
 function wrongCharges({ chain, records, answered, told, now }: Remains): readonly string[] {
   const seen = new Map(records.map((entry) => [entry.key, entry]))
   const keys = new Set([...seen.keys(), ...told.map(({ key }) => key)])
+  // The buyer has the answer and the store never had the receipt: when that block is undone, nobody sends it again.
+  const unrecorded = new Set(told.filter((each) => each.unrecorded).map(({ key }) => key))
   const got = new Set(told.filter(({ outcome }) => outcome === 'answered').map(({ key }) => key))
   return [...keys].flatMap((key) => {
     const entry = seen.get(key)
@@ -62,19 +70,24 @@ function wrongCharges({ chain, records, answered, told, now }: Remains): readonl
       return [`payment ${nameOf(key)} is charged, and its record says ${entry?.state}`]
     if (!charged && entry?.receipt !== undefined)
       return [`payment ${nameOf(key)} has a receipt, and the chain shows no charge`]
-    if (!charged && got.has(key) && entry?.undone === undefined)
+    if (!charged && got.has(key) && entry?.undone === undefined && !unrecorded.has(key))
       return [`payment ${nameOf(key)} was answered, and is not charged`]
     if (!charged || entry === undefined || got.has(key) || entry.state === 'sent') return []
-    const isOwed = entry.redeliver > 0 || isRefundDue(entry, now)
-    return answered.has(entry.id) || isOwed ? [] : [`payment ${nameOf(key)} is charged, and neither answered nor owed`]
+    // Work that is settled afterwards was done, and is stored.
+    const isOwed = (entry.settle === 'upfront' && entry.redeliver > 0) || isRefundDue(entry, now)
+    return answered.has(entry.id) || isOwed
+      ? []
+      : [`payment ${nameOf(key)} is charged, and neither answered nor owed`]
   })
 }
 
 /** What buyers were told of the charge. */
-function lies({ chain, told }: Remains): readonly string[] {
+function lies({ chain, told, records }: Remains): readonly string[] {
+  // A payment that a reorganisation has undone for good is reported to the operator.
+  const undone = new Set(records.flatMap((entry) => (entry.undone === undefined ? [] : [entry.key])))
   return told.flatMap(({ key, outcome, to, plan }) => {
     const charged = isCharged(chain, key)
-    if (outcome === 'yes' && !charged)
+    if (outcome === 'yes' && !charged && !undone.has(key))
       return [`purchase ${plan.id} was told that payment ${nameOf(key)} is charged, and it is not`]
     if (outcome !== 'no' || !charged) return []
     // The same payment may be sent again, or be on its way at the same time.
@@ -104,17 +117,21 @@ const HOUR_MS = 3_600_000
 function gasLost({ chain }: Remains): readonly string[] {
   const losses = chain.losses()
   const { maxGasLoss } = BASE.limits
-  return losses.flatMap(({ at }) => {
-    const sum = losses.reduce(
-      (total, each) => (each.at >= at && each.at < at + HOUR_MS ? total + each.wei : total),
-      0n,
-    )
-    return sum > maxGasLoss ? [`${sum} wei were lost in an hour, more than ${maxGasLoss}`] : []
-  }).slice(0, 1)
+  return losses
+    .flatMap(({ at }) => {
+      const sum = losses.reduce(
+        (total, each) => (each.at >= at && each.at < at + HOUR_MS ? total + each.wei : total),
+        0n,
+      )
+      return sum > maxGasLoss ? [`${sum} wei were lost in an hour, more than ${maxGasLoss}`] : []
+    })
+    .slice(0, 1)
 }
 
 function stuck({ chain }: Remains): readonly string[] {
-  return chain.poolSize === 0 ? [] : [`${chain.poolSize} transactions wait in the pool for ever: nonces have a gap`]
+  return chain.poolSize === 0
+    ? []
+    : [`${chain.poolSize} transactions wait in the pool for ever: nonces have a gap`]
 }
 
 export function nameOf(key: string): string {

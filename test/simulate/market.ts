@@ -49,7 +49,8 @@ export interface Wallet {
 export function makeWallet(random: Random): Wallet {
   const key = random.hex(32)
   const address = addressOfKey(key)
-  if (address === undefined || pointFromScalar(Buffer.from(key.slice(2), 'hex')) === null) return makeWallet(random)
+  if (address === undefined || pointFromScalar(Buffer.from(key.slice(2), 'hex')) === null)
+    return makeWallet(random)
   return { key, address: toChecksum(address) }
 }
 
@@ -94,7 +95,9 @@ export function sign(
     resource: { url: BASE_URL + route.path },
     accepted,
     payload: { signature: hex, authorization },
-    extensions: { redelivery: demand.content['extensions'] === undefined ? null : redeliveryOf(demand.content) },
+    extensions: {
+      redelivery: demand.content['extensions'] === undefined ? null : redeliveryOf(demand.content),
+    },
   }
   const header = Buffer.from(JSON.stringify(payload)).toString('base64')
   return { header, nonce: authorization.nonce, validBefore: seconds * 1000 }

@@ -97,7 +97,12 @@ export class SimulatedNode {
     }
   }
 
-  #log({ topics, data }: { topics: readonly string[]; data: string }, place: number, block: Block, hash: string) {
+  #log(
+    { topics, data }: { topics: readonly string[]; data: string },
+    place: number,
+    block: Block,
+    hash: string,
+  ) {
     return {
       address: this.#chain.token,
       topics: [...topics],

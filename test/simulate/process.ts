@@ -46,7 +46,12 @@ export interface Life {
 }
 
 /** Starts a process with an empty memory. Awaits the modules that its first payment would load, in no time at all. */
-export async function startLife(world: World, index: number, catalog: Catalog, number: number): Promise<Life> {
+export async function startLife(
+  world: World,
+  index: number,
+  catalog: Catalog,
+  number: number,
+): Promise<Life> {
   const ports = openPorts(world, index)
   const { ledger } = ports
   const name = `process ${index + 1}`
@@ -55,7 +60,8 @@ export async function startLife(world: World, index: number, catalog: Catalog, n
   const report = (fault: unknown): void => {
     if (!ports.isAlive()) return
     world.trace.note(name, `reports ${fault instanceof Error ? fault.message : String(fault)}`)
-    if (isBug(fault)) world.violate(`${name} reports a bug: ${fault instanceof Error ? (fault.stack ?? '') : String(fault)}`)
+    if (isBug(fault))
+      world.violate(`${name} reports a bug: ${fault instanceof Error ? (fault.stack ?? '') : String(fault)}`)
   }
   const runtime: Runtime = {
     now: ports.now,
@@ -82,7 +88,13 @@ export async function startLife(world: World, index: number, catalog: Catalog, n
   const reachable = networks.reachable(x402)
   const scheme = exactScheme({ offered: networks.of(x402), reachable })
   const { service } = catalog
-  const protocol = createX402({ service, baseUrl: BASE_URL, schemes: [scheme], v1: false, random: random.bytes })
+  const protocol = createX402({
+    service,
+    baseUrl: BASE_URL,
+    schemes: [scheme],
+    v1: false,
+    random: random.bytes,
+  })
   await Promise.all(reachable.map((network) => network.settler()))
   const leaseContext = { ledger, owner, now: ledger.now, every: ports.every }
   const buyers = new BuyerConnections()
@@ -100,7 +112,11 @@ export async function startLife(world: World, index: number, catalog: Catalog, n
   }
   const recovery = { ...leaseContext, protocols: () => [protocol], storeOf: () => undefined, report }
   const repeat = (work: () => Promise<unknown>): void => {
-    void ports.sleep(RECOVERY_MS).then(work).catch(report).then(() => repeat(work))
+    void ports
+      .sleep(RECOVERY_MS)
+      .then(work)
+      .catch(report)
+      .then(() => repeat(work))
   }
   repeat(() => recover(recovery))
   repeat(() => followBlocks(recovery, 'due'))

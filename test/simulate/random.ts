@@ -14,6 +14,7 @@ export function randomOf(seed: number, name: string): Random {
   for (let place = 0; place < name.length; place += 1)
     mixed = Math.imul(mixed ^ name.charCodeAt(place), 0x01000193)
   const random = seededRandom(mixed)
-  const bytes = (count: number): Uint8Array => Uint8Array.from({ length: count }, () => random.between(0, 256))
+  const bytes = (count: number): Uint8Array =>
+    Uint8Array.from({ length: count }, () => random.between(0, 256))
   return { ...random, bytes, hex: (count) => `0x${Buffer.from(bytes(count)).toString('hex')}` }
 }

@@ -9,13 +9,18 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     purchases: { type: 'string' },
     store: { type: 'string', default: 'lmdb' },
+    /** Ends at the first violation, without a shorter history. */
+    quick: { type: 'boolean', default: false },
     'each-run': { type: 'string', default: '40' },
   },
 })
 const store: StoreKind = values.store === 'redis' ? 'redis' : 'lmdb'
 const perRun = Number(values['each-run'])
 const first = values.seed === undefined ? 1 + Math.floor(Math.random() * 1_000_000_000) : Number(values.seed)
-const runs = values.seed === undefined || values.purchases !== undefined ? Math.ceil(Number(values.purchases ?? 20_000) / perRun) : 1
+const runs =
+  values.seed === undefined || values.purchases !== undefined
+    ? Math.ceil(Number(values.purchases ?? 20_000) / perRun)
+    : 1
 
 let [purchases, charges, steps] = [0, 0, 0]
 const begun = performance.now()
@@ -25,7 +30,11 @@ for (let seed = first; seed < first + runs; seed += 1) {
   purchases += history.plans.length
   charges += outcome.charges
   steps += outcome.steps
-  if (values.seed !== undefined) console.log(`trace ${outcome.digest}`)
+  if (runs === 1) console.log(`trace ${outcome.digest}`)
+  if (outcome.violations.length > 0 && values.quick) {
+    console.log(`found after ${purchases} purchases: ${outcome.violations[0]?.split('\n')[0]}`)
+    process.exit(1)
+  }
   if (outcome.violations.length > 0) await fail(history)
 }
 const seconds = (performance.now() - begun) / 1000
@@ -37,7 +46,9 @@ process.exit(0)
 async function fail(history: History): Promise<never> {
   const shortest = await shrink(history)
   const { violations, trace } = await simulate(shortest)
-  console.log(`seed ${history.seed}, store ${store}, ${history.processes} processes; the shortest history found:`)
+  console.log(
+    `seed ${history.seed}, store ${store}, ${history.processes} processes; the shortest history found:`,
+  )
   for (const plan of shortest.plans) console.log(`  ${describePlan(plan)}`)
   for (const fault of shortest.faults) console.log(`  ${describeFault(fault)}`)
   console.log('the trace:')

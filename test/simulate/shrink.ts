@@ -1,7 +1,7 @@
 import { simulate, type History } from './simulation.ts'
 
 /** Most runs that are spent on a shorter history. */
-const MOST_RUNS = 400
+const MOST_RUNS = 150
 
 /** Leaves out faults and purchases as long as an invariant still breaks: halves first, then single ones. */
 export async function shrink(history: History): Promise<History> {
@@ -15,7 +15,11 @@ export async function shrink(history: History): Promise<History> {
     list: (of: History) => readonly T[],
     replace: (of: History, kept: readonly T[]) => History,
   ): Promise<void> => {
-    for (let size = Math.ceil(list(shortest).length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2))
+    for (
+      let size = Math.ceil(list(shortest).length / 2);
+      size >= 1;
+      size = size === 1 ? 0 : Math.ceil(size / 2)
+    )
       for (let place = 0; place < list(shortest).length && left > 0;) {
         const all = list(shortest)
         const candidate = replace(shortest, [...all.slice(0, place), ...all.slice(place + size)])

@@ -1,10 +1,11 @@
+import type { Ledger } from '../../src/engine/ledger/ledger.ts'
 import type { PaymentRecord } from '../../src/engine/ledger/payment-record.ts'
 import { readAnswer } from '../../src/engine/ledger/answers.ts'
 import { BLOCK_MS, SimulatedChain } from './chain.ts'
 import { VirtualClock } from './clock.ts'
 import { drawPlans, shop, type Door, type Plan, type Told } from './buyer.ts'
 import { drawFaults, type Fault, type StoreKind } from './faults.ts'
-import { isFinished, violationsOf } from './invariants.ts'
+import { isFinished, nameOf, violationsOf } from './invariants.ts'
 import { BASE, CATALOG, makeWallet } from './market.ts'
 import { SimulatedNode } from './node.ts'
 import type { World } from './ports.ts'
@@ -55,7 +56,10 @@ export async function simulate({ seed, processes, plans, faults }: History): Pro
   const chain = new SimulatedChain(BASE.token.address, BASE.chainId, clock.now)
   const node = new SimulatedNode(chain)
   const data = new StoredData(UNDOABLE_MS)
-  const ledger = openSimulatedLedger(data, () => clock.now)
+  const ledger = noted(
+    openSimulatedLedger(data, () => clock.now),
+    trace,
+  )
   const wallets = Array.from({ length: BUYERS }, (_, buyer) => makeWallet(randomOf(seed, `wallet ${buyer}`)))
   const signer = makeWallet(randomOf(0, 'signer'))
   const payee = makeWallet(randomOf(0, 'payee'))
@@ -112,6 +116,7 @@ export async function simulate({ seed, processes, plans, faults }: History): Pro
       return open.length === 0 ? undefined : random.oneOf(open)
     },
     tell: (each) => told.push(each),
+    isRecorded: ({ id }) => data.records.get(id)?.receipt !== undefined,
     runs,
   }
 
@@ -214,6 +219,33 @@ export async function simulate({ seed, processes, plans, faults }: History): Pro
           clock.after(fault.ms, () => chain.setBaseFee(10_000_000n))
         })
     }
+  }
+}
+
+/** Writes every change of a record into the trace. */
+function noted(ledger: Ledger, trace: Trace): Ledger {
+  const note = (before: PaymentRecord | undefined, after: PaymentRecord | undefined): void => {
+    const { key, owner } = after ?? before ?? { key: '', owner: '' }
+    const state =
+      after === undefined ? 'removed' : after.state + (after.receipt === undefined ? '' : ', charged')
+    if (before?.state !== after?.state || before?.receipt !== after?.receipt)
+      trace.note('store', `payment ${nameOf(key)} is ${state} (${owner})`)
+  }
+  const commit: Ledger['commit'] = async (changes, states) => {
+    const made = await ledger.commit(changes, states)
+    if (made) for (const { previous, next } of changes) note(previous, next)
+    return made
+  }
+  return {
+    ...ledger,
+    insert: async (entry) => {
+      const standing = await ledger.insert(entry)
+      if (standing === undefined) note(undefined, entry)
+      return standing
+    },
+    commit,
+    replace: (previous, next) => commit([{ previous, next }]),
+    remove: (entry) => commit([{ previous: entry, next: undefined }]),
   }
 }
 

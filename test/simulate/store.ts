@@ -89,7 +89,10 @@ export function openSimulatedLedger(data: StoredData, now: () => number): Ledger
     if (stateChanges.some(({ previous }) => (states.get(previous.name)?.version ?? 0) !== previous.version))
       return false
     for (const { standing, next } of made) put(standing, next)
-    for (const { previous: { name, version }, next } of stateChanges)
+    for (const {
+      previous: { name, version },
+      next,
+    } of stateChanges)
       data.set(states, name, next === undefined ? undefined : { text: next, version: version + 1 }, now())
     return true
   }
@@ -134,13 +137,18 @@ export function openSimulatedLedger(data: StoredData, now: () => number): Ledger
       const found: PaymentRecord[] = []
       for (const entry of records.values())
         if (entry.due !== undefined && entry.due <= at && queueOf(entry) === queue) found.push(entry)
-      return found.toSorted((a, b) => (a.due ?? 0) - (b.due ?? 0)).slice(0, limit).map((each) => ({ ...each }))
+      return found
+        .toSorted((a, b) => (a.due ?? 0) - (b.due ?? 0))
+        .slice(0, limit)
+        .map((each) => ({ ...each }))
     },
     undelivered: async (buyer, since, limit) => {
       const found: PaymentRecord[] = []
       for (const entry of records.values())
         if (entry.buyerKey === buyer && entry.createdAt >= since && isUndelivered(entry)) found.push(entry)
-      return found.toSorted((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1)).slice(0, limit)
+      return found
+        .toSorted((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1))
+        .slice(0, limit)
         .map((each) => ({ ...each }))
     },
     addExpiring: async (name, fact, until) => {
@@ -163,7 +171,8 @@ export function openSimulatedLedger(data: StoredData, now: () => number): Ledger
       return fits
     },
     listExpiring: async (name, at) => {
-      for (const [fact, until] of factsUnder(name)) if (until <= at) data.set(factsUnder(name), fact, undefined, now())
+      for (const [fact, until] of factsUnder(name))
+        if (until <= at) data.set(factsUnder(name), fact, undefined, now())
       return unexpired(name, at).map(([fact]) => fact)
     },
     lease: async (name, owner, at, until) => {
@@ -221,7 +230,8 @@ function openAnswers(data: StoredData, now: () => number): AnswerStore {
       let deleted = 0
       for (const [name, answer] of [...answers]) {
         const end = name.lastIndexOf(':')
-        if (at - answer.at < STALE_MS || (await isKept(name.slice(0, end), Number(name.slice(end + 1))))) continue
+        if (at - answer.at < STALE_MS || (await isKept(name.slice(0, end), Number(name.slice(end + 1)))))
+          continue
         data.set(answers, name, undefined, now())
         deleted += 1
       }
