@@ -55,6 +55,15 @@ function unfinished({ records }: Remains): readonly string[] {
     .map((entry) => `payment ${nameOf(entry.key)} is never finished: ${situationOf(entry)}`)
 }
 
+/**
+ * A transaction that has failed in a block which is undone may succeed in another one. Its buyer knows that nothing was
+ * charged, and its record is gone: `ratecard payments reconcile` finds the charge.
+ */
+function isReopened(chain: SimulatedChain, key: string): boolean {
+  const signed = readPaymentKey(key)
+  return signed !== undefined && chain.isReopened(signed.from, signed.nonce)
+}
+
 /** Charged as recorded, and charged = answered or owed. */
 function wrongCharges({ chain, records, answered, told, now }: Remains): readonly string[] {
   const seen = new Map(records.map((entry) => [entry.key, entry]))
@@ -65,6 +74,7 @@ function wrongCharges({ chain, records, answered, told, now }: Remains): readonl
   return [...keys].flatMap((key) => {
     const entry = seen.get(key)
     const charged = isCharged(chain, key)
+    if (charged && isReopened(chain, key)) return []
     if (charged && entry === undefined) return [`payment ${nameOf(key)} is charged, and no record knows it`]
     if (charged && entry?.receipt === undefined)
       return [`payment ${nameOf(key)} is charged, and its record says ${entry?.state}`]
@@ -89,7 +99,7 @@ function lies({ chain, told, records }: Remains): readonly string[] {
     const charged = isCharged(chain, key)
     if (outcome === 'yes' && !charged && !undone.has(key))
       return [`purchase ${plan.id} was told that payment ${nameOf(key)} is charged, and it is not`]
-    if (outcome !== 'no' || !charged) return []
+    if (outcome !== 'no' || !charged || isReopened(chain, key)) return []
     // The same payment may be sent again, or be on its way at the same time.
     const isAgain = told.some((other) => other.key === key && other.outcome !== 'no' && other.to > to)
     const isRepeated = told.some((other) => other.key === key && other.from >= to)
@@ -105,7 +115,7 @@ function chargedTwice({ chain, told, plans }: Remains): readonly string[] {
   return plans.flatMap((plan) => {
     if (!plan.args.startsWith('only')) return []
     const keys = new Set(told.filter((each) => each.plan.id === plan.id).map(({ key }) => key))
-    const charged = [...keys].filter((key) => isCharged(chain, key))
+    const charged = [...keys].filter((key) => isCharged(chain, key) && !isReopened(chain, key))
     return charged.length <= 1
       ? []
       : [`purchase ${plan.id} is charged ${charged.length} times: ${charged.map(nameOf).join(', ')}`]

@@ -31,6 +31,7 @@ for (let seed = first; seed < first + runs; seed += 1) {
   charges += outcome.charges
   steps += outcome.steps
   if (runs === 1) console.log(`trace ${outcome.digest}`)
+  if (runs === 1 && values.quick) for (const line of outcome.trace) console.log(line)
   if (outcome.violations.length > 0 && values.quick) {
     console.log(`found after ${purchases} purchases: ${outcome.violations[0]?.split('\n')[0]}`)
     process.exit(1)
