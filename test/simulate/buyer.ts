@@ -62,7 +62,7 @@ export interface Told {
   readonly from: number
   readonly to: number
   readonly outcome: 'answered' | 'yes' | 'no' | 'unknown' | 'closed' | 'left'
-  /** Answered while the store was away: the receipt was in hand, and is in no record. */
+  /** Answered, or told to be charged, while the store was away: the receipt was in hand, and is in no record. */
   readonly unrecorded: boolean
 }
 
@@ -229,16 +229,12 @@ function answer(
       return
     case 'fault': {
       const { charge, paid } = reply
-      later(() => end(charge.charged, keyOf(paid?.entry)))
+      later(() => end(charge.charged, paid?.entry.key, paid !== undefined && !door.isRecorded(paid.entry)))
       return
     }
     case 'problem':
       later(() => end(reply.charged))
   }
-}
-
-function keyOf(entry: PaymentRecord | undefined): string | undefined {
-  return entry?.key
 }
 
 function isAnswerTo(plan: Plan, answer: { readonly kind: string; readonly value?: unknown }): boolean {

@@ -68,8 +68,7 @@ function isReopened(chain: SimulatedChain, key: string): boolean {
 function wrongCharges({ chain, records, answered, told, now }: Remains): readonly string[] {
   const seen = new Map(records.map((entry) => [entry.key, entry]))
   const keys = new Set([...seen.keys(), ...told.map(({ key }) => key)])
-  // The buyer has the answer and the store never had the receipt: when that block is undone, nobody sends it again.
-  const unrecorded = new Set(told.filter((each) => each.unrecorded).map(({ key }) => key))
+  const unrecorded = unrecordedIn(told)
   const got = new Set(told.filter(({ outcome }) => outcome === 'answered').map(({ key }) => key))
   return [...keys].flatMap((key) => {
     const entry = seen.get(key)
@@ -91,13 +90,22 @@ function wrongCharges({ chain, records, answered, told, now }: Remains): readonl
   })
 }
 
+/**
+ * The buyer has the answer, and the store was away and never got the receipt: when that block is undone, its record does
+ * not say that the buyer has been answered, and the payment is not carried out again.
+ */
+function unrecordedIn(told: readonly Told[]): ReadonlySet<string> {
+  return new Set(told.filter((each) => each.unrecorded).map(({ key }) => key))
+}
+
 /** What buyers were told of the charge. */
 function lies({ chain, told, records }: Remains): readonly string[] {
   // A payment that a reorganisation has undone for good is reported to the operator.
   const undone = new Set(records.flatMap((entry) => (entry.undone === undefined ? [] : [entry.key])))
+  const unrecorded = unrecordedIn(told)
   return told.flatMap(({ key, outcome, to, plan }) => {
     const charged = isCharged(chain, key)
-    if (outcome === 'yes' && !charged && !undone.has(key))
+    if (outcome === 'yes' && !charged && !undone.has(key) && !unrecorded.has(key))
       return [`purchase ${plan.id} was told that payment ${nameOf(key)} is charged, and it is not`]
     if (outcome !== 'no' || !charged || isReopened(chain, key)) return []
     // The same payment may be sent again, or be on its way at the same time.

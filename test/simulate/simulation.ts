@@ -40,7 +40,24 @@ const BUSY_MS = 60_000
 /** Virtual time in which everything is finished once faults are over. */
 const PATIENCE_MS = 45 * 60_000
 const BUYERS = 8
+/** Virtual time in which the shop sells again. */
+const LAST_MS = 15 * 60_000
 const START = 1_800_000_000_000
+
+/** Bought when everything is over. */
+const LAST: Plan = {
+  id: -1,
+  buyer: -1,
+  route: 'tide',
+  args: 'only the last',
+  at: 0,
+  copies: 1,
+  patience: undefined,
+  then: 'again',
+  trouble: 'none',
+  work: 10,
+  failures: 0,
+}
 
 export function drawHistory(seed: number, store: StoreKind, purchases: number): History {
   const random = randomOf(seed, 'history')
@@ -63,7 +80,8 @@ export async function simulate({ seed, processes, plans, faults }: History): Pro
   const wallets = Array.from({ length: BUYERS }, (_, buyer) => makeWallet(randomOf(seed, `wallet ${buyer}`)))
   const signer = makeWallet(randomOf(0, 'signer'))
   const payee = makeWallet(randomOf(0, 'payee'))
-  for (const { address } of wallets) chain.give(address, 10n ** 9n)
+  const lastWallet = makeWallet(randomOf(seed, 'last wallet'))
+  for (const { address } of [...wallets, lastWallet]) chain.give(address, 10n ** 9n)
   chain.fund(signer.address, 10n ** 18n)
   const violations: string[] = []
   const calls = new Map<number, number>()
@@ -144,10 +162,24 @@ export async function simulate({ seed, processes, plans, faults }: History): Pro
     if (shopping > 0 || violations.length > 0) return violations.length > 0
     if (clock.now < START + BUSY_MS + 30_000 || clock.now - looked < 5_000) return false
     looked = clock.now
-    return [...data.records.values()].every(isFinished) && chain.poolSize === 0
+    return [...data.records.values()].every(isFinished)
   }
   await clock.run(isDone, START + BUSY_MS + PATIENCE_MS)
   if (shopping > 0 && violations.length === 0) violations.push(`${shopping} buyers still wait for an answer`)
+  // The shop sells again, which also closes every gap in the nonces.
+  const isAnswered = (): boolean => told.some(({ plan, outcome }) => plan === LAST && outcome === 'answered')
+  const sell = async (): Promise<void> => {
+    while (!isAnswered()) {
+      await shop(world, door, lastWallet, LAST)
+      await clock.sleep(20_000)
+    }
+  }
+  if (violations.length === 0) {
+    void sell()
+    const isOver = (): boolean => violations.length > 0 || (isAnswered() && chain.poolSize === 0)
+    if (!(await clock.run(isOver, clock.now + LAST_MS)) && !isAnswered())
+      violations.push('after the faults nothing can be bought')
+  }
   // Blocks that make everything final, and the last looks at them.
   const end = clock.now + 5 * 60_000
   if (violations.length === 0) await clock.run(() => violations.length > 0, end)
@@ -155,7 +187,7 @@ export async function simulate({ seed, processes, plans, faults }: History): Pro
   const answered = new Set<string>()
   for (const entry of records)
     if ((await readAnswer(ledger.answers, entry)) !== undefined) answered.add(entry.id)
-  const found = violationsOf({ chain, records, answered, told, plans, now: clock.now })
+  const found = violationsOf({ chain, records, answered, told, plans: [...plans, LAST], now: clock.now })
   for (const life of lives) life?.ports.kill()
   return {
     violations: [...violations, ...found],
