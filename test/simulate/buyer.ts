@@ -22,7 +22,7 @@ export interface Plan {
   /** The first request is given up after so many milliseconds. */
   readonly patience: number | undefined
   /** What is done after a lost answer: the same payment, a new one, or nothing. */
-  readonly then: 'again' | 'anew' | 'stop'
+  readonly retry: 'again' | 'anew' | 'stop'
   /** What the payer does between the check and the settlement. */
   readonly trouble: 'none' | 'drain' | 'cancel'
   /** Milliseconds that the work takes. */
@@ -42,7 +42,7 @@ export function drawPlans(seed: number, count: number, buyers: number, ms: numbe
     at: random.between(0, ms),
     copies: random.chance(0.85) ? 1 : random.between(2, 4),
     patience: random.chance(0.9) ? undefined : random.between(5, 4_000),
-    then: random.oneOf(['again', 'again', 'anew', 'anew', 'stop']),
+    retry: random.oneOf(['again', 'again', 'anew', 'anew', 'stop']),
     trouble: random.chance(0.94) ? 'none' : random.oneOf(['drain', 'cancel']),
     work: random.chance(0.8) ? random.between(1, 200) : random.between(200, 9_000),
     failures: random.chance(0.93) ? 0 : random.between(1, 3),
@@ -50,8 +50,8 @@ export function drawPlans(seed: number, count: number, buyers: number, ms: numbe
 }
 
 export function describePlan({ id, buyer, ...plan }: Plan): string {
-  const { at, route, args, copies, patience = 'all', then, trouble, work, failures } = plan
-  return `purchase ${id} at ${at}: buyer ${buyer}, ${route} (${args}), ${copies} at once, patience ${patience}, then ${then}, ${trouble}, work ${work} ms, fails ${failures}×`
+  const { at, route, args, copies, patience = 'all', retry, trouble, work, failures } = plan
+  return `purchase ${id} at ${at}: buyer ${buyer}, ${route} (${args}), ${copies} at once, patience ${patience}, then ${retry}, ${trouble}, work ${work} ms, fails ${failures}×`
 }
 
 /** What a buyer was told about a payment, or has seen of it. */
@@ -134,9 +134,9 @@ async function pay(
     if (outcomes.includes('answered')) return 'done'
     const isLost = outcomes.some((each) => each === 'closed' || each === 'left' || each === 'unknown')
     if (!isLost && !outcomes.includes('yes')) return 'next'
-    if (plan.then === 'stop') return 'done'
+    if (plan.retry === 'stop') return 'done'
     // Clients that know nothing of the ledger sign anew; what was told to be charged is sent again by all.
-    if (plan.then === 'anew' && !outcomes.includes('yes') && !outcomes.includes('unknown')) return 'next'
+    if (plan.retry === 'anew' && !outcomes.includes('yes') && !outcomes.includes('unknown')) return 'next'
     await clock.sleep(random.between(100, 6_000))
   }
   return 'done'

@@ -13,6 +13,7 @@ export const NODE_TROUBLES = [
   'overloaded',
   'refuses batches',
   'lags',
+  'mixes blocks',
   'forgets its pool',
 ] as const
 export type NodeTrouble = (typeof NODE_TROUBLES)[number]

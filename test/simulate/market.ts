@@ -1,6 +1,6 @@
 import { signRecoverable, pointFromScalar } from 'tiny-secp256k1'
 import { toChecksum, type Address } from '../../src/engine/base/address.ts'
-import { isJsonObject, type JsonObject } from '../../src/engine/base/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../src/engine/base/json.ts'
 import { findNetwork, type Network } from '../../src/engine/base/networks.ts'
 import type { Route } from '../../src/engine/catalog/catalog.ts'
 import { addressOfKey } from '../../src/engine/chains/evm/signature.ts'
@@ -8,9 +8,9 @@ import type { Protocol } from '../../src/engine/payment/protocol.ts'
 import { authorizationDigest, fieldsOf } from '../../src/engine/x402/exact-evm/eip712.ts'
 import { compileRoutes, fixedPriceOf, routeAt } from '../support/catalogs.ts'
 import type { SimulatedChain } from './chain.ts'
-import { BASE_URL } from './process.ts'
 import type { Random } from './random.ts'
 
+export const BASE_URL = 'https://shop.example'
 export const BASE: Network = networkOf('eip155:8453')
 
 function networkOf(id: string): Network {
@@ -78,8 +78,8 @@ export function sign(
   const seconds = Math.floor(now / 1000) + Number(accepted['maxTimeoutSeconds'])
   const authorization = {
     from: address,
-    to: toChecksum(String(accepted['payTo'])),
-    value: String(accepted['amount']),
+    to: toChecksum(textOf(accepted['payTo'])),
+    value: textOf(accepted['amount']),
     validAfter: '0',
     validBefore: String(seconds),
     nonce: random.hex(32),
@@ -101,6 +101,11 @@ export function sign(
   }
   const header = Buffer.from(JSON.stringify(payload)).toString('base64')
   return { header, nonce: authorization.nonce, validBefore: seconds * 1000 }
+}
+
+function textOf(value: Json | undefined): string {
+  if (typeof value !== 'string') throw new Error('an offer has texts')
+  return value
 }
 
 function redeliveryOf({ extensions }: JsonObject): JsonObject {

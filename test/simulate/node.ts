@@ -9,6 +9,8 @@ export class SimulatedNode {
   readonly #chain: SimulatedChain
   lag = 0
   takesBatches = true
+  /** Calls for a numbered block are answered from the block before it: not every node keeps each state. */
+  mixesBlocks = false
 
   constructor(chain: SimulatedChain) {
     this.#chain = chain
@@ -29,7 +31,7 @@ export class SimulatedNode {
   #one(asked: unknown): JsonObject {
     if (!isJsonObject(asked)) return { error: { code: -32600, message: 'invalid request' } }
     const params = Array.isArray(asked['params']) ? asked['params'] : []
-    const reply = this.#reply(String(asked['method']), params)
+    const reply = this.#reply(textOf(asked['method']), params)
     return JSON.parse(JSON.stringify({ jsonrpc: '2.0', id: asked['id'], ...reply }))
   }
 
@@ -44,29 +46,29 @@ export class SimulatedNode {
       case 'eth_maxPriorityFeePerGas':
         return { result: hex(1_000_000) }
       case 'eth_getBalance':
-        return { result: hex(chain.coin(String(first))) }
+        return { result: hex(chain.coin(textOf(first))) }
       case 'eth_getBlockByNumber': {
         const block = this.#blockAt(first)
         return { result: block === undefined ? null : blockOf(block) }
       }
       case 'eth_getTransactionCount': {
         if (second === 'pending') {
-          const pending = chain.pending(String(first))
-          return { result: hex(this.lag > 0 ? chain.nonce(String(first), this.#head.number) : pending) }
+          const pending = chain.pending(textOf(first))
+          return { result: hex(this.lag > 0 ? chain.nonce(textOf(first), this.#head.number) : pending) }
         }
         const block = this.#blockAt(second)
-        return block === undefined ? NOT_THERE : { result: hex(chain.nonce(String(first), block.number)) }
+        return block === undefined ? NOT_THERE : { result: hex(chain.nonce(textOf(first), block.number)) }
       }
       case 'eth_sendRawTransaction': {
-        const refusal = chain.send(String(first))
+        const refusal = chain.send(textOf(first))
         return refusal === undefined
           ? { result: `0x${'00'.repeat(32)}` }
           : { error: { code: -32000, message: refusal } }
       }
       case 'eth_getTransactionByHash':
-        return { result: chain.knows(String(first)) ? { hash: String(first) } : null }
+        return { result: chain.knows(textOf(first)) ? { hash: textOf(first) } : null }
       case 'eth_getTransactionReceipt':
-        return { result: this.#receipt(String(first)) }
+        return { result: this.#receipt(textOf(first)) }
       case 'eth_getLogs':
         return this.#logs(first)
       case 'eth_call':
@@ -126,11 +128,12 @@ export class SimulatedNode {
 
   #call(call: unknown, at: unknown): Reply {
     if (!isJsonObject(call)) return NOT_THERE
-    const data = String(call['data'])
+    const data = textOf(call['data'])
     if (call['to'] === undefined) return { result: codeSizes(data) }
     const block = this.#blockAt(at)
     if (block === undefined) return NOT_THERE
-    const done = this.#chain.call(String(call['to']), data, block.number)
+    const view = this.mixesBlocks && at !== 'latest' ? block.number - 1 : block.number
+    const done = this.#chain.call(textOf(call['to']), data, view)
     if (done.kind === 'done') return { result: done.result }
     const message = `execution reverted: ${done.reason}`
     return { error: { code: 3, message, data: errorData(done.reason) } }
@@ -138,6 +141,11 @@ export class SimulatedNode {
 }
 
 const NOT_THERE: Reply = { error: { code: -32000, message: 'header not found' } }
+
+/** A text of a request; empty where there is none. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
 
 /** Bytes of the init code before the addresses. */
 const SIZES_BYTES = 31

@@ -8,7 +8,7 @@ import { PLANTED, type Planted } from './planted.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 /** Purchases on one store before it is the turn of the other. */
-const PART = 3_000
+const PART = 800
 /** What a run needs besides what is installed. */
 const COPIED = [
   'src',
@@ -19,6 +19,10 @@ const COPIED = [
   'package.json',
   'tsconfig.json',
 ]
+
+for (const { file, find: text, name } of PLANTED)
+  if (readFileSync(join(ROOT, 'src/engine', file), 'utf8').split(text).length !== 2)
+    console.error(`${name}: not once in ${file}`)
 
 const { values } = parseArgs({
   options: {

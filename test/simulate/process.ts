@@ -1,5 +1,5 @@
 import { LedgerError, LedgerLostError } from '../../src/engine/base/errors.ts'
-import { BASE } from './market.ts'
+import { BASE, BASE_URL } from './market.ts'
 import type { Runtime } from '../../src/engine/base/runtime.ts'
 import type { Catalog, Route } from '../../src/engine/catalog/catalog.ts'
 import { BuyerConnections } from '../../src/engine/http/buyer-connections.ts'
@@ -22,8 +22,6 @@ import { randomOf } from './random.ts'
 
 /** Interval of recovery, as the service has it. */
 const RECOVERY_MS = 5_000
-
-export const BASE_URL = 'https://shop.example'
 
 /** A request with a payment, as a process takes it. */
 export interface Call {

@@ -1,7 +1,7 @@
 import { seededRandom, type SeededRandom } from '../chaos/harness/seeded-random.ts'
 
 export interface Random extends SeededRandom {
-  bytes(count: number): Uint8Array
+  readonly bytes: (count: number) => Uint8Array
   hex(bytes: number): `0x${string}`
 }
 

@@ -53,7 +53,7 @@ const LAST: Plan = {
   at: 0,
   copies: 1,
   patience: undefined,
-  then: 'again',
+  retry: 'again',
   trouble: 'none',
   work: 10,
   failures: 0,
@@ -214,10 +214,12 @@ export async function simulate({ seed, processes, plans, faults }: History): Pro
           world.nodeTroubles.add(fault.what)
           if (fault.what === 'refuses batches') node.takesBatches = false
           if (fault.what === 'lags') node.lag = 2
+          if (fault.what === 'mixes blocks') node.mixesBlocks = true
           clock.after(fault.ms, () => {
             world.nodeTroubles.delete(fault.what)
             if (fault.what === 'refuses batches') node.takesBatches = true
             if (fault.what === 'lags') node.lag = 0
+            if (fault.what === 'mixes blocks') node.mixesBlocks = false
           })
         })
         return

@@ -121,7 +121,7 @@ export function openSimulatedLedger(data: StoredData, now: () => number): Ledger
     states: {
       get: async (name) => ({ name, ...(states.get(name) ?? { text: '', version: 0 }) }),
       list: async function* (prefix) {
-        for (const [name, state] of [...states]) if (name.startsWith(prefix)) yield { name, ...state }
+        for (const [name, state] of Array.from(states)) if (name.startsWith(prefix)) yield { name, ...state }
       },
     },
     commit,
@@ -228,7 +228,7 @@ function openAnswers(data: StoredData, now: () => number): AnswerStore {
     delete: async (id, { attempt }) => data.set(answers, nameOf(id, attempt), undefined, now()),
     sweep: async (at, isKept) => {
       let deleted = 0
-      for (const [name, answer] of [...answers]) {
+      for (const [name, answer] of Array.from(answers)) {
         const end = name.lastIndexOf(':')
         if (at - answer.at < STALE_MS || (await isKept(name.slice(0, end), Number(name.slice(end + 1)))))
           continue
