@@ -34,7 +34,7 @@ export type Fault =
   | { readonly kind: 'pause'; readonly process: number; readonly at: number; readonly ms: number }
   | { readonly kind: 'node'; readonly at: number; readonly ms: number; readonly what: NodeTrouble }
   | { readonly kind: 'store'; readonly at: number; readonly ms: number; readonly what: StoreTrouble }
-  /** The last writes are lost, and all processes with them: a machine without power, before anything was acknowledged. */
+  /** All processes end at once. */
   | { readonly kind: 'power cut'; readonly at: number; readonly down: number }
   | {
       readonly kind: 'reorganisation'

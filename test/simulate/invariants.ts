@@ -14,7 +14,6 @@ export interface Remains {
   readonly answered: ReadonlySet<string>
   readonly told: readonly Told[]
   readonly plans: readonly Plan[]
-  /** Keys of payments that were signed for each plan. */
   readonly now: number
 }
 

@@ -72,7 +72,7 @@ export async function simulate({ seed, processes, plans, faults }: History): Pro
   const trace = new Trace(clock)
   const chain = new SimulatedChain(BASE.token.address, BASE.chainId, clock.now)
   const node = new SimulatedNode(chain)
-  const data = new StoredData(UNDOABLE_MS)
+  const data = new StoredData()
   const ledger = noted(
     openSimulatedLedger(data, () => clock.now),
     trace,
@@ -282,6 +282,3 @@ function noted(ledger: Ledger, trace: Trace): Ledger {
     remove: (entry) => commit([{ previous: entry, next: undefined }]),
   }
 }
-
-/** Longest time that a failover takes back. */
-const UNDOABLE_MS = 10_000

@@ -17,16 +17,9 @@ interface Held {
 interface Answer {
   readonly bytes: Uint8Array
   readonly at: number
-  /** In the order of the pieces of a stream, which become visible together. */
 }
 
-/** What was stored, with what it takes to undo it. */
-interface Write {
-  readonly at: number
-  readonly undo: () => void
-}
-
-/** What a store holds, shared by all processes. Every change can be undone, latest first. */
+/** What a store holds, shared by all processes. */
 export class StoredData {
   readonly records = new Map<string, PaymentRecord>()
   /** Id of the record, by identifier. */
@@ -35,32 +28,11 @@ export class StoredData {
   readonly leases = new Map<string, Held>()
   readonly states = new Map<string, { readonly text: string; readonly version: number }>()
   readonly answers = new Map<string, Answer>()
-  readonly #writes: Write[] = []
-  /** How long a write can be undone. */
-  readonly #undoable: number
+}
 
-  constructor(undoable: number) {
-    this.#undoable = undoable
-  }
-
-  set<T>(map: Map<string, T>, key: string, value: T | undefined, at: number): void {
-    const before = map.get(key)
-    const put = (to: T | undefined): unknown => (to === undefined ? map.delete(key) : map.set(key, to))
-    put(value)
-    this.#writes.push({ at, undo: () => put(before) })
-    while ((this.#writes[0]?.at ?? at) < at - this.#undoable) this.#writes.shift()
-  }
-
-  /** Undoes what was written after a time; resolves to the number of writes. */
-  rollBack(after: number): number {
-    let undone = 0
-    for (let last = this.#writes.at(-1); last !== undefined && last.at > after; last = this.#writes.at(-1)) {
-      last.undo()
-      this.#writes.pop()
-      undone += 1
-    }
-    return undone
-  }
+function put<T>(map: Map<string, T>, key: string, value: T | undefined): void {
+  if (value === undefined) map.delete(key)
+  else map.set(key, value)
 }
 
 const PIECE_BYTES = 16 * 1024
@@ -68,13 +40,12 @@ const PIECE_BYTES = 16 * 1024
 /** A ledger whose every call takes effect at once: ports put time and faults between it and its user. */
 export function openSimulatedLedger(data: StoredData, now: () => number): Ledger {
   const { records, identifiers, facts, leases, states } = data
-  const put = (previous: PaymentRecord | undefined, next: PaymentRecord | undefined): void => {
-    const at = now()
+  const putRecord = (previous: PaymentRecord | undefined, next: PaymentRecord | undefined): void => {
     const id = (next ?? previous)?.id ?? ''
-    data.set(records, id, next === undefined ? undefined : decodeRecord(encodeRecord(next)), at)
+    put(records, id, next === undefined ? undefined : decodeRecord(encodeRecord(next)))
     if (previous?.identifier === next?.identifier) return
-    if (previous?.identifier !== undefined) data.set(identifiers, previous.identifier, undefined, at)
-    if (next?.identifier !== undefined) data.set(identifiers, next.identifier, next.id, at)
+    if (previous?.identifier !== undefined) put(identifiers, previous.identifier, undefined)
+    if (next?.identifier !== undefined) put(identifiers, next.identifier, next.id)
   }
   const copyOf = (entry: PaymentRecord | undefined): PaymentRecord | undefined => entry && { ...entry }
   const commit = async (
@@ -88,12 +59,12 @@ export function openSimulatedLedger(data: StoredData, now: () => number): Ledger
     if (made.length < changes.length) return false
     if (stateChanges.some(({ previous }) => (states.get(previous.name)?.version ?? 0) !== previous.version))
       return false
-    for (const { standing, next } of made) put(standing, next)
+    for (const { standing, next } of made) putRecord(standing, next)
     for (const {
       previous: { name, version },
       next,
     } of stateChanges)
-      data.set(states, name, next === undefined ? undefined : { text: next, version: version + 1 }, now())
+      put(states, name, next === undefined ? undefined : { text: next, version: version + 1 })
     return true
   }
   const oldestFirst = (): PaymentRecord[] =>
@@ -115,7 +86,7 @@ export function openSimulatedLedger(data: StoredData, now: () => number): Ledger
     insert: async (entry) => {
       const named = entry.identifier === undefined ? undefined : identifiers.get(entry.identifier)
       const standing = records.get(entry.id) ?? (named === undefined ? undefined : records.get(named))
-      if (standing === undefined) put(undefined, entry)
+      if (standing === undefined) putRecord(undefined, entry)
       return copyOf(standing)
     },
     states: {
@@ -153,7 +124,7 @@ export function openSimulatedLedger(data: StoredData, now: () => number): Ledger
     },
     addExpiring: async (name, fact, until) => {
       const under = factsUnder(name)
-      data.set(under, fact, until, now())
+      put(under, fact, until)
       return under.size
     },
     addWithinLimit: async (name, amount, { count, sum }, at) => {
@@ -167,28 +138,27 @@ export function openSimulatedLedger(data: StoredData, now: () => number): Ledger
         total -= valueOf(each)
         fits = until
       }
-      if (fits === undefined) data.set(factsUnder(name), fact, amount.until, now())
+      if (fits === undefined) put(factsUnder(name), fact, amount.until)
       return fits
     },
     listExpiring: async (name, at) => {
-      for (const [fact, until] of factsUnder(name))
-        if (until <= at) data.set(factsUnder(name), fact, undefined, now())
+      for (const [fact, until] of factsUnder(name)) if (until <= at) put(factsUnder(name), fact, undefined)
       return unexpired(name, at).map(([fact]) => fact)
     },
     lease: async (name, owner, at, until) => {
       const held = leases.get(name)
       if (held !== undefined && held.owner !== owner && held.until > at) {
-        if (held.until - held.length > at) data.set(leases, name, { ...held, until: at + held.length }, now())
+        if (held.until - held.length > at) put(leases, name, { ...held, until: at + held.length })
         return undefined
       }
       const fence = held?.owner === owner ? held.fence : (held?.fence ?? 0) + 1
       const left = held?.left
-      data.set(leases, name, { owner, until, length: until - at, fence, left }, now())
+      put(leases, name, { owner, until, length: until - at, fence, left })
       return { name, owner, fencingToken: fence, leaseState: left }
     },
     release: async ({ name, fencingToken: fence }, left) => {
       if (leases.get(name)?.fence === fence)
-        data.set(leases, name, { owner: '', until: 0, length: 0, fence, left }, now())
+        put(leases, name, { owner: '', until: 0, length: 0, fence, left })
     },
     reopen: async () => undefined,
     close: async () => undefined,
@@ -213,7 +183,7 @@ function openAnswers(data: StoredData, now: () => number): AnswerStore {
         },
         finish: async () => {
           const at = now()
-          data.set(answers, nameOf(answer.id, answer.attempt), { bytes: Buffer.concat(pieces), at }, at)
+          put(answers, nameOf(answer.id, answer.attempt), { bytes: Buffer.concat(pieces), at })
         },
         abandon: async () => undefined,
       })
@@ -225,14 +195,14 @@ function openAnswers(data: StoredData, now: () => number): AnswerStore {
         kept.bytes.subarray(place * PIECE_BYTES, (place + 1) * PIECE_BYTES),
       )
     },
-    delete: async (id, { attempt }) => data.set(answers, nameOf(id, attempt), undefined, now()),
+    delete: async (id, { attempt }) => put(answers, nameOf(id, attempt), undefined),
     sweep: async (at, isKept) => {
       let deleted = 0
       for (const [name, answer] of Array.from(answers)) {
         const end = name.lastIndexOf(':')
         if (at - answer.at < STALE_MS || (await isKept(name.slice(0, end), Number(name.slice(end + 1)))))
           continue
-        data.set(answers, name, undefined, now())
+        put(answers, name, undefined)
         deleted += 1
       }
       return deleted
