@@ -3,6 +3,7 @@ import type { PaymentRecord } from '../../src/engine/ledger/payment-record.ts'
 import { factOf, type Ledger } from '../../src/engine/ledger/ledger.ts'
 import { openLedger } from '../fixtures/ledger/open.ts'
 import { makeRecord, nextRecord } from '../support/payment-records.ts'
+import { testsBetweenProcesses, type Reach } from './reach.ts'
 import { runTogether } from '../support/ledger-process.ts'
 
 const NOW = 1_800_000_000_000
@@ -10,7 +11,8 @@ const FAR = Number.MAX_SAFE_INTEGER - 1
 const RECEIPT = { transaction: '0x01', network: 'eip155:84532', payer: '0xb0', amount: '5000' }
 
 /** How entries are found by anything but their key, and what is remembered besides them: a part of `testLedger`. */
-export function testFinding(name: string, newPlace: (t: Test) => string): void {
+export function testFinding(name: string, newPlace: (t: Test) => string, reach: Reach): void {
+  const between = testsBetweenProcesses(reach)
   const openNew = async (t: Test, place = newPlace(t)): Promise<Ledger> => {
     const ledger = await openLedger(name, place)
     t.teardown(() => ledger.close())
@@ -235,7 +237,7 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
     t.equal((await ledger.listExpiring('payer', NOW)).length, 7)
   })
 
-  t.test(`${name}: keeps one limit over two processes`, async (t) => {
+  between.test(`${name}: keeps one limit over two processes`, async (t) => {
     const place = newPlace(t)
     const ledger = await openNew(t, place)
     const said = await runTogether(2, [name, place, 'limit', 'payer'])
@@ -273,35 +275,41 @@ export function testFinding(name: string, newPlace: (t: Test) => string): void {
     t.strictSame(await ledger.listExpiring('toString', NOW), [])
   })
 
-  t.test(`${name}: assigns an identifier that two processes use to one of their payments`, async (t) => {
-    const place = newPlace(t)
-    const ledger = await openNew(t, place)
-    const said = await runTogether(2, [name, place, 'identify', 'mine'])
-    t.strictSame(new Set(said), new Set(['0', '1']))
-    t.equal((await ledger.due('cleanup', FAR, 100)).length, 1)
-  })
+  between.test(
+    `${name}: assigns an identifier that two processes use to one of their payments`,
+    async (t) => {
+      const place = newPlace(t)
+      const ledger = await openNew(t, place)
+      const said = await runTogether(2, [name, place, 'identify', 'mine'])
+      t.strictSame(new Set(said), new Set(['0', '1']))
+      t.equal((await ledger.due('cleanup', FAR, 100)).length, 1)
+    },
+  )
 
-  t.test(`${name}: keeps every list consistent with the payments while two processes write`, async (t) => {
-    const place = newPlace(t)
-    const ledger = await openNew(t, place)
-    t.strictSame(await runTogether(2, [name, place, 'churn', 'x402']), ['churned', 'churned'])
-    const entries: PaymentRecord[] = []
-    for await (const entry of ledger.entries()) entries.push(entry)
-    t.ok(entries.length > 0 && entries.length <= 10)
-    const ids = (list: readonly PaymentRecord[]): string[] => list.map(({ id }) => id).sort()
-    t.strictSame(ids(await ledger.due('cleanup', FAR, 100)), ids(entries))
-    for (const due of [0, 1, 2, 3, 4, 5])
-      t.strictSame(
-        ids(await ledger.due('cleanup', due, 100)),
-        ids(entries.filter((entry) => (entry.due ?? 99) <= due)),
-      )
-    t.strictSame(ids(await ledger.undelivered(makeRecord('x402').buyerKey, 0, 100)), [])
-    for (const entry of entries) t.equal(await ledger.remove(entry), true)
-    for (let number = 0; number < 10; number += 1)
-      t.equal(await ledger.insert(makeRecord(`x402:${number}`)), undefined, 'and no identifier taken')
-  })
+  between.test(
+    `${name}: keeps every list consistent with the payments while two processes write`,
+    async (t) => {
+      const place = newPlace(t)
+      const ledger = await openNew(t, place)
+      t.strictSame(await runTogether(2, [name, place, 'churn', 'x402']), ['churned', 'churned'])
+      const entries: PaymentRecord[] = []
+      for await (const entry of ledger.entries()) entries.push(entry)
+      t.ok(entries.length > 0 && entries.length <= 10)
+      const ids = (list: readonly PaymentRecord[]): string[] => list.map(({ id }) => id).sort()
+      t.strictSame(ids(await ledger.due('cleanup', FAR, 100)), ids(entries))
+      for (const due of [0, 1, 2, 3, 4, 5])
+        t.strictSame(
+          ids(await ledger.due('cleanup', due, 100)),
+          ids(entries.filter((entry) => (entry.due ?? 99) <= due)),
+        )
+      t.strictSame(ids(await ledger.undelivered(makeRecord('x402').buyerKey, 0, 100)), [])
+      for (const entry of entries) t.equal(await ledger.remove(entry), true)
+      for (let number = 0; number < 10; number += 1)
+        t.equal(await ledger.insert(makeRecord(`x402:${number}`)), undefined, 'and no identifier taken')
+    },
+  )
 
-  t.test(`${name}: keeps all facts that two processes add`, async (t) => {
+  between.test(`${name}: keeps all facts that two processes add`, async (t) => {
     const place = newPlace(t)
     const ledger = await openNew(t, place)
     const said = await runTogether(2, [name, place, 'remember', 'offer'])

@@ -3,10 +3,12 @@ import type { Ledger } from '../../src/engine/ledger/ledger.ts'
 import type { SchemeState } from '../../src/engine/ledger/scheme-state.ts'
 import { openLedger } from '../fixtures/ledger/open.ts'
 import { makeRecord, nextRecord } from '../support/payment-records.ts'
+import { testsBetweenProcesses, type Reach } from './reach.ts'
 import { runTogether } from '../support/ledger-process.ts'
 
 /** What schemes keep between payments: a part of `testLedger`. */
-export function testStates(name: string, newPlace: (t: Test) => string): void {
+export function testStates(name: string, newPlace: (t: Test) => string, reach: Reach): void {
+  const between = testsBetweenProcesses(reach)
   const openNew = async (t: Test, place = newPlace(t)): Promise<Ledger> => {
     const ledger = await openLedger(name, place)
     t.teardown(() => ledger.close())
@@ -103,7 +105,7 @@ export function testStates(name: string, newPlace: (t: Test) => string): void {
     t.equal((await namesOf(ledger, '')).length, many.length + others.length)
   })
 
-  t.test(`${name}: processes keep all of each other’s changes of one state`, async (t) => {
+  between.test(`${name}: processes keep all of each other’s changes of one state`, async (t) => {
     const place = newPlace(t)
     const ledger = await openNew(t, place)
     await runTogether(3, [name, place, 'count-state', 'tab:one'])

@@ -7,6 +7,7 @@ import { openLedger } from '../fixtures/ledger/open.ts'
 import { asStored, makeRecord, nextRecord } from '../support/payment-records.ts'
 import { runTogether, startWorker } from '../support/ledger-process.ts'
 import { testFinding } from './ledger-finding.ts'
+import { testsBetweenProcesses, type Reach } from './reach.ts'
 import { testStates } from './ledger-states.ts'
 
 const NOW = 1_800_000_000_000
@@ -15,7 +16,12 @@ const NOW = 1_800_000_000_000
  * What every ledger must do. `name` is its name in `test/fixtures/ledger/open.ts`, which other processes open it by;
  * `newPlace` makes an empty store and says where it is.
  */
-export function testLedger(name: string, newPlace: (t: Test) => string): void {
+export function testLedger(
+  name: string,
+  newPlace: (t: Test) => string,
+  reach: Reach = 'all processes',
+): void {
+  const between = testsBetweenProcesses(reach)
   const openNew = async (t: Test): Promise<Ledger> => {
     const ledger = await openLedger(name, newPlace(t))
     t.teardown(() => ledger.close())
@@ -265,7 +271,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     )
   })
 
-  t.test(`${name}: keeps all changes of a commit or none when its process is killed`, async (t) => {
+  between.test(`${name}: keeps all changes of a commit or none when its process is killed`, async (t) => {
     const place = newPlace(t)
     const worker = startWorker([name, place, 'commit', 'x402'])
     t.equal(await worker.line(), 'ready')
@@ -393,7 +399,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
   })
 
   for (const processes of [2, 4]) {
-    t.test(`${name}: ${processes} processes keep all of each other’s changes`, async (t) => {
+    between.test(`${name}: ${processes} processes keep all of each other’s changes`, async (t) => {
       const place = newPlace(t)
       const ledger = await openLedger(name, place)
       t.teardown(() => ledger.close())
@@ -415,7 +421,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     })
   }
 
-  t.test(`${name}: accepts a payment once over all processes`, async (t) => {
+  between.test(`${name}: accepts a payment once over all processes`, async (t) => {
     const place = newPlace(t)
     const ledger = await openLedger(name, place)
     t.teardown(() => ledger.close())
@@ -426,7 +432,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     t.equal((await ledger.insert(makeRecord('x402:one')))?.key, 'x402:one')
   })
 
-  t.test(
+  between.test(
     `${name}: gives a lease to one holder over all processes, until it expires after a kill`,
     async (t) => {
       const place = newPlace(t)
@@ -443,7 +449,7 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     },
   )
 
-  t.test(`${name}: keeps every acknowledged write of a killed process`, async (t) => {
+  between.test(`${name}: keeps every acknowledged write of a killed process`, async (t) => {
     const place = newPlace(t)
     const worker = startWorker([name, place, 'write', 'x402'])
     t.equal(await worker.line(), 'ready')
@@ -471,8 +477,8 @@ export function testLedger(name: string, newPlace: (t: Test) => string): void {
     t.equal(await ledger.insert(makeRecord('x402:next')), undefined, 'and the store is usable')
   })
 
-  testFinding(name, newPlace)
-  testStates(name, newPlace)
+  testFinding(name, newPlace, reach)
+  testStates(name, newPlace, reach)
 }
 
 /** One with everything an entry can have. */

@@ -1,3 +1,4 @@
+import { systemEvery } from '../../src/engine/base/every.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -86,7 +87,10 @@ export function openLedgerFixture(t: Test, place: readonly string[] = ['ledger']
     record: async (purchase, at, work = async () => undefined) => {
       const ledger = await openLmdbLedger(directory)
       try {
-        const reservation = await reserve({ ledger, owner: 'a server', now: () => at }, purchase)
+        const reservation = await reserve(
+          { ledger, owner: 'a server', now: () => at, every: systemEvery },
+          purchase,
+        )
         if (reservation.kind !== 'reserved') throw new Error(`the payment is ${reservation.entry.state}`)
         const { lease } = reservation
         await work(lease)

@@ -1,3 +1,4 @@
+import { systemEvery } from '../../src/engine/base/every.ts'
 import { join } from 'node:path'
 import { openLmdbLedger } from '../../src/engine/ledger/lmdb/lmdb-ledger.ts'
 import type { Ledger } from '../../src/engine/ledger/ledger.ts'
@@ -102,7 +103,7 @@ export async function refundIn(
   const entry = await ledger.find(id)
   if (entry === undefined) throw new Error(`there is no payment ${id}`)
   const rpcUrls = { [chainId]: rpcUrl }
-  return refundPayment({ ledger, owner, rpcUrls, caller: fetch, key, now, sleep }, entry)
+  return refundPayment({ ledger, owner, rpcUrls, caller: fetch, key, now, sleep, every: systemEvery }, entry)
 }
 
 export async function refundOf(fixture: Pick<LedgerFixture, 'all'>): Promise<Refund | undefined> {

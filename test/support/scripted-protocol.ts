@@ -1,3 +1,4 @@
+import { systemEvery } from '../../src/engine/base/every.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -162,6 +163,7 @@ export async function openShop(t: Test): Promise<Shop> {
     ledger,
     owner: 'mine',
     now: () => clock.now,
+    every: systemEvery,
     sleep: async () => {
       await delay(2)
     },
@@ -174,6 +176,7 @@ export async function openShop(t: Test): Promise<Shop> {
       ledger,
       owner: 'mine',
       now: () => clock.now,
+      every: systemEvery,
       sleep: () => delay(2).then(() => undefined),
     }),
     stopping: new AbortController().signal,

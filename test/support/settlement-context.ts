@@ -1,3 +1,4 @@
+import { systemEvery } from '../../src/engine/base/every.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -75,6 +76,7 @@ export async function openSettlementContext(
     owner,
     now,
     sleep,
+    every: systemEvery,
     report,
   })
   return {

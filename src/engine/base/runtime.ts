@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type ClientRequest, request as requestByHttp, type RequestOptions } from 'node:http'
 import { request as requestByHttps } from 'node:https'
 import { setTimeout as delay } from 'node:timers/promises'
+import { type Every, systemEvery } from './every.ts'
 
 /** Sends one HTTP request; `fetch` is one. Rejects when there is no response. */
 export type RpcTransport = (
@@ -13,6 +14,9 @@ export type RpcTransport = (
     readonly signal: AbortSignal
   },
 ) => Promise<{ json(): Promise<unknown> }>
+
+/** Makes a signal that is aborted after so many milliseconds. */
+export type Deadline = (ms: number) => AbortSignal
 
 /** Sends one HTTP request, once, and follows no redirect. Rejects when there is no response. */
 export type HttpTransport = (
@@ -42,6 +46,8 @@ export interface Runtime {
   /** Cryptographically random bytes. */
   readonly random: (bytes: number) => Uint8Array
   readonly sleep: (ms: number) => Promise<void>
+  readonly every: Every
+  readonly deadline: Deadline
   /** To upstreams. */
   readonly fetcher: typeof fetch
   /** To facilitators. */
@@ -82,6 +88,8 @@ export const systemRuntime: Runtime = {
   sleep: async (ms) => {
     await delay(ms)
   },
+  every: systemEvery,
+  deadline: (ms) => AbortSignal.timeout(ms),
 }
 
 /** Requests by a `fetch` that a program brings along. */

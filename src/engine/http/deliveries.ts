@@ -2,7 +2,7 @@ import type { Context } from 'koa'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
-import type { LeaseContext } from '../ledger/lease.ts'
+import type { LedgerAccess } from '../ledger/lease.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import { markReceived, markUndelivered } from '../purchase/delivery-marks.ts'
 import type { ConnectedBuyers } from '../purchase/request.ts'
@@ -18,7 +18,7 @@ export const DELIVERED_MS = 2_000
 const DELIVERED_BY_PROXY_MS = 30_000
 
 export interface DeliverySettings {
-  readonly leaseContext: LeaseContext
+  readonly leaseContext: LedgerAccess
   readonly tasks: BackgroundTasks
   readonly buyers: ConnectedBuyers
   /** Whether buyers are connected to a proxy, and not to this process. */

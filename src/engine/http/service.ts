@@ -1,5 +1,6 @@
 import type Koa from 'koa'
 import { KnownCallers } from '../purchase/known-callers.ts'
+import type { Every } from '../base/every.ts'
 import { PaymentLocks } from '../purchase/payment-locks.ts'
 import { Cache, createMemoryCache } from '../cache/cache.ts'
 import type { Catalog } from '../catalog/catalog.ts'
@@ -35,6 +36,7 @@ export interface ServiceSettings
       'bound' | 'mcpOrigins' | 'observe' | 'openRequest' | 'operatorRoute' | 'random' | 'trustProxy'
     > {
   readonly sleep: (ms: number) => Promise<void>
+  readonly every: Every
   /** The protocols of a catalog; called for every revision. */
   readonly protocols: (catalog: Catalog) => readonly Protocol[]
   readonly cache: Cache
@@ -77,10 +79,10 @@ export interface Service {
 
 /** Creates the service of a catalog. */
 export async function createService(settings: ServiceSettings, render: Renderer): Promise<Service> {
-  const { owner, now, sleep, trustProxy, report } = settings
+  const { owner, now, sleep, every, trustProxy, report } = settings
   const usageStore = new UsageStore({ ledger: settings.ledger, owner, now })
   const ledger = meterLedger(settings.ledger, usageStore, settings.settle)
-  const leaseContext = { ledger, owner, now }
+  const leaseContext = { ledger, owner, now, every }
   const tasks = new BackgroundTasks()
   const buyers = new BuyerConnections()
   const locks = new PaymentLocks({ ...leaseContext, sleep })

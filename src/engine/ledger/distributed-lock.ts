@@ -1,5 +1,5 @@
 import { LOCK_MS, LOCK_PATIENCE_MS } from '../base/money-times.ts'
-import type { LeaseContext } from './lease.ts'
+import type { LedgerAccess } from './lease.ts'
 import type { Lease, LeaseState } from './ledger.ts'
 
 const RETRY_MS = 50
@@ -7,7 +7,7 @@ const RETRY_MS = 50
 /** How long a busy process keeps the lock while others wait. */
 const TURN_MS = 1_000
 
-export interface LockSettings extends LeaseContext {
+export interface LockSettings extends LedgerAccess {
   /** Name of the locked resource. */
   readonly name: string
   readonly sleep: (ms: number) => Promise<void>

@@ -1,3 +1,4 @@
+import type { Every } from '../base/every.ts'
 import { LEASE_MS } from '../base/money-times.ts'
 import { deleteAnswer, readAnswer, writeAnswer, writeStream } from './answers.ts'
 import type {
@@ -59,14 +60,13 @@ export class PaymentLease {
   #answer: StoredAnswer | undefined
   #last: Promise<unknown> = Promise.resolve()
   #changing = 0
-  #timer: NodeJS.Timeout | undefined
+  #stop: (() => void) | undefined
 
-  constructor(ledger: Ledger, entry: PaymentRecord, now: () => number) {
+  constructor({ ledger, now, every }: LeaseContext, entry: PaymentRecord) {
     this.#ledger = ledger
     this.#entry = entry
     this.#now = now
-    this.#timer = setInterval(() => this.#renew(), LEASE_MS / 3)
-    this.#timer.unref()
+    this.#stop = every(LEASE_MS / 3, () => this.#renew())
   }
 
   #renew(): void {
@@ -230,8 +230,8 @@ export class PaymentLease {
   }
 
   stopRenewal(): void {
-    clearInterval(this.#timer)
-    this.#timer = undefined
+    this.#stop?.()
+    this.#stop = undefined
   }
 
   /** Reads the record again after an error: a store without an answer may have made the change. */
@@ -288,22 +288,25 @@ type Reservation =
   | { readonly kind: 'reserved'; readonly lease: PaymentLease }
   | { readonly kind: 'taken'; readonly entry: PaymentRecord }
 
-export interface LeaseContext {
+/** A ledger, and who uses it. */
+export interface LedgerAccess {
   readonly ledger: Ledger
   /** Name of this process in leases. */
   readonly owner: string
   readonly now: () => number
 }
 
+export interface LeaseContext extends LedgerAccess {
+  readonly every: Every
+}
+
 /** Reserves a payment for one purchase before any work is done for it; atomic across all processes. */
-export async function reserve(
-  { ledger, owner, now }: LeaseContext,
-  purchase: Purchase,
-): Promise<Reservation> {
+export async function reserve(context: LeaseContext, purchase: Purchase): Promise<Reservation> {
+  const { ledger, owner, now } = context
   let entry = newRecord(purchase, owner, now(), LEASE_MS)
   for (;;) {
     const standing = await ledger.insert(entry)
-    if (standing === undefined) return { kind: 'reserved', lease: new PaymentLease(ledger, entry, now) }
+    if (standing === undefined) return { kind: 'reserved', lease: new PaymentLease(context, entry) }
     if (!isReusable(standing, now())) return { kind: 'taken', entry: standing }
     // An expired reservation frees its key and its identifier for the next request.
     if (standing.key === entry.key)
@@ -314,9 +317,10 @@ export async function reserve(
 
 /** Takes over a record whose owner has died; undefined when it has not, or another process was faster. */
 export async function acquireExpired(
-  { ledger, owner, now }: LeaseContext,
+  context: LeaseContext,
   entry: PaymentRecord,
 ): Promise<PaymentLease | undefined> {
+  const { ledger, owner, now } = context
   const time = now()
   if (isLeased(entry, time)) return undefined
   const taken = {
@@ -328,7 +332,7 @@ export async function acquireExpired(
     version: entry.version + 1,
   }
   const next = { ...taken, due: nextCheckAt(taken) }
-  return (await ledger.replace(entry, next)) ? new PaymentLease(ledger, next, now) : undefined
+  return (await ledger.replace(entry, next)) ? new PaymentLease(context, next) : undefined
 }
 
 /** Nothing was charged, no answer is stored and no process holds it: the payment may be used as if it were new. */

@@ -1,20 +1,20 @@
-import type { LeaseContext } from '../ledger/lease.ts'
+import type { LedgerAccess } from '../ledger/lease.ts'
 import { nextCheckAt } from '../ledger/payment-lifecycle.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 
 /** Records the delivery: from now on a copy needs more than the signature. */
-export function markReceived(leaseContext: LeaseContext, entry: PaymentRecord): Promise<void> {
+export function markReceived(leaseContext: LedgerAccess, entry: PaymentRecord): Promise<void> {
   return change(leaseContext, entry, (current) => ({ ...current, state: 'sent' }))
 }
 
 /** Records that the delivery is unconfirmed and no request works on it: the buyer need not wait. */
-export function markUndelivered(leaseContext: LeaseContext, entry: PaymentRecord): Promise<void> {
+export function markUndelivered(leaseContext: LedgerAccess, entry: PaymentRecord): Promise<void> {
   return change(leaseContext, entry, (current) => ({ ...current, leaseUntil: leaseContext.now() }))
 }
 
 /** Without effect when the record was taken over since the delivery, or is marked already. */
 async function change(
-  { ledger, now }: LeaseContext,
+  { ledger, now }: LedgerAccess,
   delivered: PaymentRecord,
   mark: (current: PaymentRecord) => PaymentRecord,
 ): Promise<void> {

@@ -42,12 +42,12 @@ export class PaymentLocks {
     const lock = new DistributedLock({ ...this.#deps, name: `payment:${name}` })
     if ((await lock.acquire()) === undefined) return undefined
     // Work may take longer than a lease of the ledger.
-    const renewal = setInterval(() => void lock.extend(RENEWAL_MS * 2).catch(() => undefined), RENEWAL_MS)
-    renewal.unref()
+    const { every } = this.#deps
+    const stop = every(RENEWAL_MS, () => void lock.extend(RENEWAL_MS * 2).catch(() => undefined))
     try {
       return await work()
     } finally {
-      clearInterval(renewal)
+      stop()
       await lock.release(undefined)
     }
   }

@@ -3,7 +3,7 @@ import type { PriceRule } from '../catalog/price/price.ts'
 import { tryRule } from '../catalog/price/rule.ts'
 import type { Arguments } from '../handler.ts'
 import { canonicalJson, type Json } from '../base/json.ts'
-import type { LeaseContext } from '../ledger/lease.ts'
+import type { LedgerAccess } from '../ledger/lease.ts'
 import { toMicros } from '../base/money.ts'
 import type { OfferTerms } from '../payment/payment.ts'
 
@@ -28,10 +28,10 @@ interface Fact {
  * nobody’s payment.
  */
 export class RecentOffers {
-  readonly #deps: Pick<LeaseContext, 'ledger' | 'owner' | 'now'>
+  readonly #deps: Pick<LedgerAccess, 'ledger' | 'owner' | 'now'>
   #memo: { readonly until: number; readonly facts: Promise<readonly Fact[]> } | undefined
 
-  constructor(deps: Pick<LeaseContext, 'ledger' | 'owner' | 'now'>) {
+  constructor(deps: Pick<LedgerAccess, 'ledger' | 'owner' | 'now'>) {
     this.#deps = deps
   }
 

@@ -1,4 +1,4 @@
-import type { LeaseContext } from '../ledger/lease.ts'
+import type { LedgerAccess } from '../ledger/lease.ts'
 import type { Counts } from './counts.ts'
 import { RouteCounters, add, NOTHING } from './counts.ts'
 
@@ -33,7 +33,7 @@ const RECALL_MS = 5_000
  * up. A process that is killed takes with it what it has counted since it last wrote.
  */
 export class UsageStore {
-  readonly #leaseContext: LeaseContext
+  readonly #leaseContext: LedgerAccess
   readonly #counters = new Map<string, RouteCounters>()
   /** Of this process, by date. */
   readonly #own = new Map<string, Map<string, Counts>>()
@@ -44,7 +44,7 @@ export class UsageStore {
   #recalled: { readonly at: number; readonly pages: Promise<readonly Page[]> } | undefined
   #number = 0
 
-  constructor(leaseContext: LeaseContext) {
+  constructor(leaseContext: LedgerAccess) {
     this.#leaseContext = leaseContext
   }
 

@@ -1,6 +1,6 @@
 import type { Address } from '../../base/address.ts'
 import { isJsonObject } from '../../base/json.ts'
-import type { RpcTransport } from '../../base/runtime.ts'
+import { type Deadline, type RpcTransport, systemRuntime } from '../../base/runtime.ts'
 import type { Log, LogFilter, Span } from './event-log.ts'
 import { type Rpc, createRpc, type RpcAnswer } from './json-rpc.ts'
 
@@ -59,8 +59,8 @@ export interface Sender {
 export class Chain {
   readonly #rpc: Rpc
 
-  constructor(url: string, transport: RpcTransport) {
-    this.#rpc = createRpc(url, transport)
+  constructor(url: string, transport: RpcTransport, deadline: Deadline = systemRuntime.deadline) {
+    this.#rpc = createRpc(url, transport, deadline)
   }
 
   /** Runs code that may be a payer’s own, and slow: in a request of its own. `timeout`: milliseconds. */

@@ -1,3 +1,4 @@
+import type { Every } from '../../base/every.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Network } from '../../base/networks.ts'
 import type { GasLosses } from './gas-losses.ts'
@@ -18,6 +19,7 @@ interface GasBudgetSettings {
   readonly owner: string
   readonly losses: GasLosses
   readonly now: () => number
+  readonly every: Every
 }
 
 /** What one transaction, or one payment in it, may lose. */
@@ -56,7 +58,7 @@ export class GasBudget {
   readonly #claims = new Map<Standing, Claim>()
   #turn: Promise<unknown> = Promise.resolve()
   #number = 0
-  #timer: NodeJS.Timeout | undefined
+  #stop: (() => void) | undefined
 
   constructor(settings: GasBudgetSettings) {
     this.#settings = settings
@@ -169,7 +171,7 @@ export class GasBudget {
     const previous = this.#claims.get(standing)
     this.#claims.set(standing, claim)
     if (previous !== undefined) await this.#remove(standing, previous)
-    this.#timer ??= setInterval(() => void this.#maintain(), MAINTENANCE_MS).unref()
+    this.#stop ??= this.#settings.every(MAINTENANCE_MS, () => void this.#maintain())
   }
 
   async #remove(standing: Standing, { fact }: Claim): Promise<void> {
@@ -183,8 +185,8 @@ export class GasBudget {
       for (const [standing, { fact }] of this.#claims)
         await ledger.addExpiring(this.#nameOf(standing), fact, now() + CLAIM_MS)
       if (this.#claims.size > 0) return
-      clearInterval(this.#timer)
-      this.#timer = undefined
+      this.#stop?.()
+      this.#stop = undefined
     })
     // A ledger that does not answer now is asked again.
     this.#turn = done.catch(() => undefined)

@@ -1,4 +1,4 @@
-import type { RpcTransport } from '../../base/runtime.ts'
+import type { Deadline, RpcTransport } from '../../base/runtime.ts'
 import { isJsonObject, type JsonObject } from '../../base/json.ts'
 
 /** An answer of an Ethereum node, or the failure to get one. */
@@ -54,7 +54,7 @@ const LONGEST_BATCH = 10
  * calls. A node that refuses a batch (section 6) is asked each call by itself, from then on always. The endpoint’s URL,
  * which may hold a key, appears in no result.
  */
-export function createRpc(url: string, call: RpcTransport): Rpc {
+export function createRpc(url: string, call: RpcTransport, deadline: Deadline): Rpc {
   let id = 0
   let takesBatches = true
   const waiting = new Map<number, Waiting[]>()
@@ -87,11 +87,11 @@ export function createRpc(url: string, call: RpcTransport): Rpc {
   }
 
   const askEach = (batch: readonly Waiting[], timeout: number): Promise<readonly unknown[]> =>
-    Promise.all(batch.map(({ request }) => post(url, call, request, timeout).then(bodyOf)))
+    Promise.all(batch.map(({ request }) => post(url, call, request, deadline(timeout)).then(bodyOf)))
 
   const askTogether = async (batch: readonly Waiting[], timeout: number): Promise<readonly unknown[]> => {
     const requests = batch.map(({ request }) => request)
-    const answer = await post(url, call, requests, timeout)
+    const answer = await post(url, call, requests, deadline(timeout))
     if (answer.kind === 'none') return []
     const responses = inOrder(answer.body, requests)
     if (responses !== undefined) return responses
@@ -105,7 +105,7 @@ export function createRpc(url: string, call: RpcTransport): Rpc {
     ask: async (method, params, read, timeout = TIMEOUT_MS) =>
       answerOf(await enqueue(requestOf(method, params), timeout), read),
     askAlone: async (method, params, read, timeout = TIMEOUT_MS) =>
-      answerOf(bodyOf(await post(url, call, requestOf(method, params), timeout)), read),
+      answerOf(bodyOf(await post(url, call, requestOf(method, params), deadline(timeout))), read),
   }
 }
 
@@ -116,9 +116,8 @@ async function post(
   url: string,
   call: RpcTransport,
   body: Request | readonly Request[],
-  timeout: number,
+  signal: AbortSignal,
 ): Promise<Posted> {
-  const signal = AbortSignal.timeout(timeout)
   try {
     const response = await call(url, {
       method: 'POST',

@@ -74,7 +74,7 @@ export class Signer {
   #working = false
   #inBatch = 0
   #checking = 0
-  #timer: NodeJS.Timeout | undefined
+  #stop: (() => void) | undefined
   #maintenanceDue = false
   #sentAt = -Infinity
 
@@ -145,15 +145,13 @@ export class Signer {
   /** Replaces unmined transactions on a timer, so that this does not depend on another payment. */
   #schedule(): void {
     if (this.#unmined.isEmpty) {
-      clearInterval(this.#timer)
-      this.#timer = undefined
-    } else if (this.#timer === undefined) {
-      this.#timer = setInterval(() => {
+      this.#stop?.()
+      this.#stop = undefined
+    } else
+      this.#stop ??= this.#settings.every(MAINTENANCE_MS, () => {
         this.#maintenanceDue = true
         void this.#work()
-      }, MAINTENANCE_MS)
-      this.#timer.unref()
-    }
+      })
   }
 
   async #maintain(): Promise<void> {

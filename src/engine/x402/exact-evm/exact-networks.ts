@@ -2,7 +2,8 @@ import type { NetworkHealth } from '../../payment/network-health.ts'
 import { isAddress, toChecksum } from '../../base/address.ts'
 import { Chain } from '../../chains/evm/chain.ts'
 import { CANNOT_LOOK, lookAtBlocks } from '../../chains/evm/finality.ts'
-import { type HttpTransport, type RpcTransport } from '../../base/runtime.ts'
+import type { Every } from '../../base/every.ts'
+import type { Deadline, HttpTransport, RpcTransport } from '../../base/runtime.ts'
 import { onceResolved } from '../../base/once.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { findNetwork, NETWORKS, type Limits, type Network } from '../../base/networks.ts'
@@ -44,6 +45,8 @@ export interface NetworkSettings {
   readonly now: () => number
   readonly random: (bytes: number) => Uint8Array
   readonly sleep: (ms: number) => Promise<void>
+  readonly every: Every
+  readonly deadline: Deadline
   /** Takes a line for the operator. */
   readonly report: (line: string) => void
   /** Called for each answer of a facilitator about a payment. */
@@ -121,7 +124,7 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
           const url = settings.rpcUrls[network.chainId]
           if (url === undefined) return CANNOT_LOOK
           const { confirmations } = limits[network.id] ?? network.limits
-          return lookAtBlocks(new Chain(url, settings.caller), confirmations, blocks)
+          return lookAtBlocks(new Chain(url, settings.caller, settings.deadline), confirmations, blocks)
         },
       }))
   return {
@@ -232,10 +235,10 @@ async function openSettler(
   facilitators: readonly Facilitator[],
   contexts: Contexts,
 ): Promise<Limited> {
-  const { rpcUrls, caller, now, sleep, listings } = settings
+  const { rpcUrls, caller, deadline, now, sleep, listings } = settings
   const { id: networkId, chainId } = network
   const url = rpcUrls[chainId]
-  const chain = url === undefined ? undefined : new Chain(url, caller)
+  const chain = url === undefined ? undefined : new Chain(url, caller, deadline)
   const theirs: Limited = (limits) => {
     const reader = chain === undefined ? undefined : { networkId, chain, limits }
     return createFacilitatorSettler({ networkId, facilitators, reader, now, sleep, listings })

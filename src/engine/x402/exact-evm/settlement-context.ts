@@ -5,6 +5,7 @@ import type { SignerPool } from '../../chains/evm/signer-pool.ts'
 import { SimulationQueue } from '../../chains/evm/simulation-queue.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Network } from '../../base/networks.ts'
+import type { Every } from '../../base/every.ts'
 import type { Clock } from '../../base/poll.ts'
 import type { Refusal } from '../../base/errors.ts'
 import { GasBudget } from '../../chains/evm/gas-budget.ts'
@@ -28,6 +29,7 @@ interface ContextSettings extends Clock {
   readonly ledger: Ledger
   /** Name of this process in leases. */
   readonly owner: string
+  readonly every: Every
   /** Takes a line for the operator. */
   readonly report: (line: string) => void
 }

@@ -1,3 +1,4 @@
+import { systemEvery } from '../../../../src/engine/base/every.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -38,7 +39,10 @@ async function book(
   work?: Processing,
 ): Promise<string> {
   const purchase = purchaseOf({ validBefore: at + MINUTE, redeliver: HOUR, ...changes })
-  const reservation = await reserve({ ledger, owner: 'a server', now: () => at }, purchase)
+  const reservation = await reserve(
+    { ledger, owner: 'a server', now: () => at, every: systemEvery },
+    purchase,
+  )
   if (reservation.kind !== 'reserved') throw new Error(reservation.entry.state)
   await (work ?? sell(receiptOf(purchase)))(reservation.lease)
   reservation.lease.stopRenewal()

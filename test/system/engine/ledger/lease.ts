@@ -1,3 +1,4 @@
+import { systemEvery } from '../../../../src/engine/base/every.ts'
 import t, { type Test } from 'tap'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { mock } from 'node:test'
@@ -47,7 +48,8 @@ async function openFixture(t: Test): Promise<Fixture> {
   t.teardown(() => ledger.close())
   const clock = { now: 1_800_000_000_000 }
   const now = (): number => clock.now
-  return { ledger, clock, mine: { ledger, owner: 'mine', now }, theirs: { ledger, owner: 'theirs', now } }
+  const context = { ledger, now, every: systemEvery }
+  return { ledger, clock, mine: { ...context, owner: 'mine' }, theirs: { ...context, owner: 'theirs' } }
 }
 
 /** A reservation that has to succeed; put down with the test. */

@@ -260,6 +260,8 @@ async function settlerWith(means: Pick<NetworkSettings, 'rpcUrls' | 'signerKeys'
     caller: fetch,
     now: () => Date.now(),
     random: (bytes) => randomBytes(bytes),
+    every: systemRuntime.every,
+    deadline: systemRuntime.deadline,
     sleep: async (ms) => {
       await delay(ms)
     },

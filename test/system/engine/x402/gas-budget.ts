@@ -1,3 +1,4 @@
+import { systemEvery } from '../../../../src/engine/base/every.ts'
 import t from 'tap'
 import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
 import { GasBudget } from '../../../../src/engine/chains/evm/gas-budget.ts'
@@ -11,7 +12,7 @@ const now = (): number => time
 
 function openProcess(ledger: Ledger, owner: string) {
   const losses = new GasLosses({ network: BASE, ledger, now, report: () => undefined })
-  const budget = new GasBudget({ network: BASE, ledger, owner, losses, now })
+  const budget = new GasBudget({ network: BASE, ledger, owner, losses, now, every: systemEvery })
   return {
     budget,
     hold: (id: string, wei: bigint, standing: Standing = 'known') =>

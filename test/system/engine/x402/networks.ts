@@ -52,6 +52,8 @@ function tillsWith(settings: Partial<NetworkSettings>) {
     now: unused,
     random: unused,
     sleep: unused,
+    every: unused,
+    deadline: unused,
     report: unused,
     ...settings,
   })

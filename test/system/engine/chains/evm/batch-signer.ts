@@ -1,3 +1,4 @@
+import { systemEvery } from '../../../../../src/engine/base/every.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -62,6 +63,7 @@ async function signerOf(key: Hex, { owner, url, fetcher, over }: PaymentConfig =
     ledger: over ?? ledger,
     owner: owner ?? 'one',
     now: () => clock,
+    every: systemEvery,
     sleep: async (ms) => {
       await delay(ms)
     },

@@ -1,3 +1,4 @@
+import { systemEvery } from '../../../../../src/engine/base/every.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -50,6 +51,7 @@ async function send(message: string): Promise<string> {
     ledger,
     owner: 'one',
     now: () => Date.now(),
+    every: systemEvery,
     sleep: async () => undefined,
     report: () => undefined,
   })

@@ -1,3 +1,4 @@
+import { systemRuntime } from '../../../../../src/engine/base/runtime.ts'
 import { createServer } from 'node:http'
 import { json } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
@@ -30,7 +31,7 @@ async function openNode(t: Test, reply: (body: Call | readonly Call[]) => Reply)
   })
   const { url, close } = await listening(server)
   t.teardown(close)
-  return { rpc: createRpc(url, fetch), requests }
+  return { rpc: createRpc(url, fetch, systemRuntime.deadline), requests }
 }
 
 const isBatch = (body: Call | readonly Call[]): body is readonly Call[] => Array.isArray(body)

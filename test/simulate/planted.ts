@@ -1,0 +1,207 @@
+/** A fault to be planted in the source: one text in the place of another. */
+export interface Planted {
+  /** What is wrong, in a few words. */
+  readonly name: string
+  /** Below `src/engine`. */
+  readonly file: string
+  readonly find: string
+  readonly replace: string
+}
+
+/** Each has to be found by the simulator; each text stands in its file once. */
+export const PLANTED: readonly Planted[] = [
+  {
+    name: 'the fence of the signer’s lease is ignored: an old count of nonces is used',
+    file: 'chains/evm/nonces.ts',
+    find: 'const alone = this.#fence !== undefined && lease.fencingToken - this.#fence <= 1',
+    replace: 'const alone = this.#state !== undefined',
+  },
+  {
+    name: 'a payment is taken over without compare-and-set',
+    file: 'ledger/lease.ts',
+    find: '(await ledger.replace(entry, next)) ?',
+    replace: '((await ledger.replace(entry, next)) || true) ?',
+  },
+  {
+    name: 'a change of a record is not compared with what is stored',
+    file: 'ledger/lease.ts',
+    find: 'if (!(await this.#replace(previous, entry, store))) throw new LeaseLostError(previous.id)',
+    replace: 'await this.#replace(previous, entry, store)',
+  },
+  {
+    name: 'the transaction is sent before it is recorded',
+    file: 'purchase/settlement-flow.ts',
+    find: 'await lease.dispatch({ dispatch, ...(purchase.opened && { runs: 1 }) }, joint)',
+    replace:
+      'void lease.dispatch({ dispatch, ...(purchase.opened && { runs: 1 }) }, joint).catch(deps.report)',
+  },
+  {
+    name: 'the transaction is not recorded',
+    file: 'purchase/settlement-flow.ts',
+    find: 'await lease.dispatch({ dispatch, ...(purchase.opened && { runs: 1 }) }, joint)',
+    replace: 'await Promise.resolve([dispatch, joint])',
+  },
+  {
+    name: 'the receipt is not stored',
+    file: 'purchase/settlement-flow.ts',
+    find: 'return await lease.settle(receipt)',
+    replace: 'return { ...lease.entry, receipt }',
+  },
+  {
+    name: 'the answer is not stored before the settlement',
+    file: 'purchase/settlement-flow.ts',
+    find: "if (payment.commit === undefined) await lease.advance('fulfilled', { answer })",
+    replace: "if (payment.commit === undefined) await lease.advance('fulfilled')",
+  },
+  {
+    name: 'a transaction without a block in time counts as failed',
+    file: 'x402/exact-evm/own-settler.ts',
+    find: 'return (await onchainStatus(context, expected, since, () => false)) ?? UNCONFIRMED',
+    replace: 'return (await onchainStatus(context, expected, since, () => false)) ?? SETTLEMENT_FAILED',
+  },
+  {
+    name: 'a node that does not answer counts as a failure',
+    file: 'x402/exact-evm/own-settler.ts',
+    find: "if (seen.kind !== 'result') return UNCONFIRMED",
+    replace: "if (seen.kind !== 'result') return SETTLEMENT_FAILED",
+  },
+  {
+    name: 'a broadcast without an answer counts as not sent',
+    file: 'chains/evm/signer.ts',
+    find: "      case 'unknown':\n        answer(members, { kind: 'unknown', transaction })",
+    replace: "      case 'unknown':\n        answer(members, NOT_TAKEN)",
+  },
+  {
+    name: 'a refusal of bytes that were sent twice counts as not sent',
+    file: 'chains/evm/broadcast.ts',
+    find: "return out.test(message) ? 'refused' : 'unknown'",
+    replace: "return out.test(message) || /nonce too low/.test(message) ? 'refused' : 'unknown'",
+  },
+  {
+    name: 'an authorization counts as over a minute before its end',
+    file: 'chains/evm/finality.ts',
+    find: 'return Number(timestamp) * 1000 >= validBefore',
+    replace: 'return Number(timestamp) * 1000 >= validBefore - 60_000',
+  },
+  {
+    name: 'a payment that was mined between two questions counts as failed',
+    file: 'chains/evm/eip3009/authorization-outcome.ts',
+    find: "return (await isUsed(chain, expected)) === false ? { kind: 'void' } : undefined",
+    replace: "return { kind: 'void' }",
+  },
+  {
+    name: 'any log of a batch counts for each of its payments',
+    file: 'x402/exact-evm/own-settler.ts',
+    find: 'return succeeded && containsTransfer(logs, expected)',
+    replace: 'return succeeded && logs.length > 0',
+  },
+  {
+    name: 'a receipt without a transfer counts as settled',
+    file: 'x402/exact-evm/own-settler.ts',
+    find: 'return succeeded && containsTransfer(logs, expected)',
+    replace: 'return true',
+  },
+  {
+    name: 'a canceled authorization counts as used',
+    file: 'chains/evm/eip3009/authorization-outcome.ts',
+    find: "if (log.topics[0] === AUTHORIZATION_CANCELED) return { kind: 'void' }",
+    replace: '',
+  },
+  {
+    name: 'a lease is not renewed',
+    file: 'ledger/lease.ts',
+    find: 'this.#stop = every(LEASE_MS / 3, () => this.#renew())',
+    replace: 'this.#stop = every(LEASE_MS * 30, () => this.#renew())',
+  },
+  {
+    name: 'a lease counts as expired at once',
+    file: 'ledger/payment-lifecycle.ts',
+    find: 'return leaseUntil > now && leaseUntil <= now + LEASE_MS + CLOCK_TOLERANCE_MS',
+    replace: 'return leaseUntil > now + LEASE_MS - 200 && leaseUntil <= now + LEASE_MS + CLOCK_TOLERANCE_MS',
+  },
+  {
+    name: 'an unknown outcome is never looked at again',
+    file: 'ledger/payment-lifecycle.ts',
+    find: "    case 'outcome unknown':\n      return updatedAt + backoff(entry)",
+    replace: "    case 'outcome unknown':\n      return undefined",
+  },
+  {
+    name: 'a payment that is being sent is left alone when its process dies',
+    file: 'ledger/payment-lifecycle.ts',
+    find: "    case 'reserved':\n    case 'sending':\n      return leaseUntil",
+    replace: "    case 'sending':\n      return undefined\n    case 'reserved':\n      return leaseUntil",
+  },
+  {
+    name: 'recovery ends what is unknown as failed',
+    file: 'purchase/recovery.ts',
+    find: "await lease.advance(entry.state === 'fulfilled' ? 'fulfilled' : 'unknown')",
+    replace: 'await lease.void()',
+  },
+  {
+    name: 'recovery deletes what may have been sent',
+    file: 'purchase/recovery.ts',
+    find: "    case 'fulfilled':\n    case 'settling':",
+    replace: "    case 'settling':\n      return lease.delete()\n    case 'fulfilled':",
+  },
+  {
+    name: 'a lost answer is not looked for: the next payment of its buyer is charged',
+    file: 'purchase/purchase.ts',
+    find: 'const earlier = undelivered.length === 0 ? NOTHING_LOST : await redeliverAny(purchase, undelivered)',
+    replace:
+      'const earlier = undelivered.length === -1 ? await redeliverAny(purchase, undelivered) : NOTHING_LOST',
+  },
+  {
+    name: 'a payment that may have been sent does not hold back the next one of its buyer',
+    file: 'purchase/redelivery.ts',
+    find: "return state === 'unknown' || state === 'settling'",
+    replace: 'return false',
+  },
+  {
+    name: 'an earlier payment with an unknown outcome is voided for the next one',
+    file: 'purchase/redelivery.ts',
+    find: "if (settlement.kind !== 'failed') return conclude(leased, settlement)",
+    replace: "if (settlement.kind === 'settled') return conclude(leased, settlement)",
+  },
+  {
+    name: 'an undone block is not noticed',
+    file: 'chains/evm/finality.ts',
+    find: "if (found.toLowerCase() !== hash.toLowerCase()) return { kind: 'undone' }",
+    replace: '',
+  },
+  {
+    name: 'what a reorganisation has undone is not carried out again',
+    file: 'purchase/follow-blocks.ts',
+    find: 'await conclude(deps, protocol, lease, settlement)',
+    replace: 'await lease.void()',
+  },
+  {
+    name: 'nonces that the node has taken are not counted',
+    file: 'chains/evm/nonces.ts',
+    find: 'if (this.#state !== undefined) this.#state = markTaken(this.#state, nonces)',
+    replace: 'if (this.#state !== undefined) this.#state = markTaken(this.#state, nonces.slice(1))',
+  },
+  {
+    name: 'a nonce is left out',
+    file: 'chains/evm/nonces.ts',
+    find: 'for (let nonce = next; nonces.length < amount; nonce += 1)',
+    replace: 'for (let nonce = next + (amount > 2 ? 1 : 0); nonces.length < amount; nonce += 1)',
+  },
+  {
+    name: 'a batch may be sent again after its buyers were told "not charged"',
+    file: 'chains/evm/kept-batch.ts',
+    find: 'if (members.length === 1) return true',
+    replace: 'if (members.length > 0) return true',
+  },
+  {
+    name: 'the record of one payment of a batch is not stored',
+    file: 'ledger/joint-commit.ts',
+    find: 'if (!(await this.#ledger.commit(this.#changes))) throw new CommitAbandonedError()',
+    replace: 'if (!(await this.#ledger.commit(this.#changes.slice(1)))) throw new CommitAbandonedError()',
+  },
+  {
+    name: 'a reservation of another request is taken',
+    file: 'ledger/lease.ts',
+    find: "if (!isReusable(standing, now())) return { kind: 'taken', entry: standing }",
+    replace: "if (standing.receipt !== undefined) return { kind: 'taken', entry: standing }",
+  },
+]

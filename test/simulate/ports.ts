@@ -1,0 +1,232 @@
+import { LedgerError } from '../../src/engine/base/errors.ts'
+import type { Every } from '../../src/engine/base/every.ts'
+import type { Deadline, RpcTransport } from '../../src/engine/base/runtime.ts'
+import { buffer } from 'node:stream/consumers'
+import type { Ledger } from '../../src/engine/ledger/ledger.ts'
+import type { SimulatedChain } from './chain.ts'
+import type { Cancel, VirtualClock } from './clock.ts'
+import type { NodeTrouble, StoreTrouble } from './faults.ts'
+import type { SimulatedNode } from './node.ts'
+import type { Random } from './random.ts'
+import type { Trace } from './trace.ts'
+
+/** What all processes share, and what goes wrong in it now. */
+export interface World {
+  readonly seed: number
+  readonly clock: VirtualClock
+  readonly chain: SimulatedChain
+  readonly node: SimulatedNode
+  /** The store, without time and faults. */
+  readonly ledger: Ledger
+  readonly trace: Trace
+  /** Draws delays and which calls a trouble hits. */
+  readonly weather: Random
+  readonly nodeTroubles: Set<NodeTrouble>
+  readonly storeTroubles: Set<StoreTrouble>
+  readonly payTo: string
+  readonly signerKeys: readonly `0x${string}`[]
+  /** Numbers the calls of a process over all its lives. */
+  readonly nextCall: (process: number) => number
+  readonly violate: (what: string) => void
+  /** Called for each call of a port, and again with its result: whether the process dies there. */
+  readonly dies: (process: number, call: number, when: 'before' | 'after') => boolean
+}
+
+/** Everything a process has of the world. */
+export interface Ports {
+  readonly ledger: Ledger
+  readonly caller: RpcTransport
+  readonly now: () => number
+  readonly sleep: (ms: number) => Promise<void>
+  readonly every: Every
+  readonly deadline: Deadline
+  isAlive(): boolean
+  kill(): void
+  /** The process gets nothing for so many milliseconds, and all of it afterwards. */
+  pause(ms: number): void
+  /** Runs something in the process: now, when it runs again, or never. */
+  enter(work: () => void): void
+  /** Called when the process dies. */
+  onDeath(work: () => void): void
+}
+
+const NEVER = new Promise<never>(() => undefined)
+/** How long Redis is waited for. */
+const STORE_TIMEOUT_MS = 5_000
+
+export function openPorts(world: World, index: number): Ports {
+  const { clock, weather, node, nodeTroubles, storeTroubles } = world
+  let alive = true
+  let pausedUntil = 0
+  let waiting: (() => void)[] = []
+  const mourners: (() => void)[] = []
+  const cancels = new WeakMap<AbortSignal, Cancel>()
+
+  const kill = (): void => {
+    if (!alive) return
+    alive = false
+    waiting = []
+    for (const each of mourners) each()
+  }
+  const enter = (work: () => void): void => {
+    if (!alive) return
+    if (clock.now < pausedUntil) waiting.push(work)
+    else work()
+  }
+  const resume = (): void => {
+    if (clock.now < pausedUntil) return
+    const all = waiting
+    waiting = []
+    // One after the other, as an event loop takes them.
+    for (const work of all) clock.after(0, () => enter(work))
+  }
+  /** Whether the process is still there to make a call. */
+  const begins = (call: number): boolean => {
+    if (!alive) return false
+    if (!world.dies(index, call, 'before')) return true
+    kill()
+    return false
+  }
+  const ends = (call: number, work: () => void): void => {
+    enter(() => {
+      if (world.dies(index, call, 'after')) kill()
+      else work()
+    })
+  }
+  const sleep = (ms: number): Promise<void> => {
+    const call = world.nextCall(index)
+    if (!begins(call)) return NEVER
+    return new Promise((resolve) => clock.after(ms, () => ends(call, resolve)))
+  }
+  const ask = <T>(kind: 'read' | 'change', work: () => Promise<T>): Promise<T> => {
+    const call = world.nextCall(index)
+    if (!begins(call)) return NEVER
+    const isHit = storeTroubles.size > 0 && weather.chance(0.4)
+    const hit = (trouble: StoreTrouble): boolean => isHit && storeTroubles.has(trouble)
+    const delay = hit('slow') ? weather.between(50, 3_000) : weather.between(0, 3)
+    return new Promise<T>((resolve, reject) => {
+      const fail = (ms: number): void => {
+        clock.after(ms, () => ends(call, () => reject(new LedgerError('the ledger has not answered'))))
+      }
+      if (hit('loses changes')) {
+        fail(STORE_TIMEOUT_MS)
+        return
+      }
+      const late = kind === 'change' && hit('changes late')
+      if (late) fail(STORE_TIMEOUT_MS)
+      clock.after(late ? STORE_TIMEOUT_MS + weather.between(1, 500) : delay, () => {
+        const done = work()
+        if (late) void done.catch(() => undefined)
+        else if (hit('loses acknowledgements')) fail(STORE_TIMEOUT_MS)
+        else
+          void done.then(
+            (value) => clock.after(weather.between(0, 2), () => ends(call, () => resolve(value))),
+            (fault: unknown) => clock.after(1, () => ends(call, () => reject(fault))),
+          )
+      })
+    })
+  }
+  const caller: RpcTransport = (_url, { body, signal }) => {
+    const call = world.nextCall(index)
+    if (!begins(call)) return NEVER
+    const isHit = nodeTroubles.size > 0 && weather.chance(0.5)
+    const hit = (trouble: NodeTrouble): boolean => isHit && nodeTroubles.has(trouble)
+    const there = hit('slow') ? weather.between(200, 6_000) : weather.between(2, 30)
+    const back = hit('slow') ? weather.between(200, 6_000) : weather.between(2, 30)
+    return new Promise((resolve, reject) => {
+      const broken = (): void => reject(new Error('the connection is broken'))
+      signal.addEventListener('abort', () => ends(call, broken))
+      if (hit('loses requests')) {
+        if (weather.chance(0.5)) clock.after(there, () => ends(call, broken))
+        return
+      }
+      clock.after(there, () => {
+        const answer = hit('overloaded') ? OVERLOADED : node.answer(body)
+        if (hit('loses replies')) {
+          if (weather.chance(0.5)) clock.after(back, () => ends(call, broken))
+          return
+        }
+        clock.after(hit('answers late') ? 15_000 : back, () =>
+          ends(call, () => {
+            cancels.get(signal)?.()
+            resolve({ json: async () => answer })
+          }),
+        )
+      })
+    })
+  }
+  return {
+    ledger: overPort(world.ledger, ask),
+    caller,
+    now: () => clock.now,
+    sleep,
+    every: (ms, work) => {
+      let stopped = false
+      const again = (): void => {
+        clock.after(ms, () => {
+          if (stopped || !alive) return
+          enter(() => {
+            if (!stopped) work()
+          })
+          again()
+        })
+      }
+      again()
+      return () => (stopped = true)
+    },
+    deadline: (ms) => {
+      const controller = new AbortController()
+      cancels.set(
+        controller.signal,
+        clock.after(ms, () => controller.abort()),
+      )
+      return controller.signal
+    },
+    isAlive: () => alive,
+    kill,
+    pause: (ms) => {
+      pausedUntil = Math.max(pausedUntil, clock.now + ms)
+      clock.after(ms, resume)
+    },
+    enter,
+    onDeath: (work) => mourners.push(work),
+  }
+}
+
+const OVERLOADED = { jsonrpc: '2.0', id: null, error: { code: -32005, message: 'too many requests' } }
+
+type Ask = <T>(kind: 'read' | 'change', work: () => Promise<T>) => Promise<T>
+
+/** A ledger as a process reaches it. */
+function overPort(ledger: Ledger, ask: Ask): Ledger {
+  const { answers, states } = ledger
+  return {
+    ...ledger,
+    check: () => ask('read', () => ledger.check()),
+    get: (key) => ask('read', () => ledger.get(key)),
+    find: (id) => ask('read', () => ledger.find(id)),
+    insert: (entry) => ask('change', () => ledger.insert(entry)),
+    states: { get: (name) => ask('read', () => states.get(name)), list: (prefix) => states.list(prefix) },
+    commit: (all, states) => ask('change', () => ledger.commit(all, states)),
+    replace: (previous, next) => ask('change', () => ledger.replace(previous, next)),
+    remove: (entry) => ask('change', () => ledger.remove(entry)),
+    due: (queue, now, limit) => ask('read', () => ledger.due(queue, now, limit)),
+    undelivered: (buyer, since, limit) => ask('read', () => ledger.undelivered(buyer, since, limit)),
+    addExpiring: (name, fact, until) => ask('change', () => ledger.addExpiring(name, fact, until)),
+    addWithinLimit: (name, amount, limit, now) =>
+      ask('change', () => ledger.addWithinLimit(name, amount, limit, now)),
+    listExpiring: (name, now) => ask('read', () => ledger.listExpiring(name, now)),
+    lease: (name, owner, now, until) => ask('change', () => ledger.lease(name, owner, now, until)),
+    release: (lease, left) => ask('change', () => ledger.release(lease, left)),
+    answers: {
+      // A stream is read before it is stored, as a store does that writes piece by piece.
+      write: async (answer, body) => {
+        const bytes = body instanceof Uint8Array ? body : await buffer(body)
+        return ask('change', () => answers.write(answer, bytes))
+      },
+      read: (id, reference) => ask('read', () => answers.read(id, reference)),
+      delete: (id, reference) => ask('change', () => answers.delete(id, reference)),
+      sweep: (now, isKept) => ask('change', () => answers.sweep(now, isKept)),
+    },
+  }
+}

@@ -1,0 +1,170 @@
+import { LedgerError, LedgerLostError } from '../../src/engine/base/errors.ts'
+import { BASE, BASE_URL } from './market.ts'
+import type { Runtime } from '../../src/engine/base/runtime.ts'
+import type { Catalog, Route } from '../../src/engine/catalog/catalog.ts'
+import { BuyerConnections } from '../../src/engine/http/buyer-connections.ts'
+import { DELIVERED_MS } from '../../src/engine/http/deliveries.ts'
+import type { PaymentRecord } from '../../src/engine/ledger/payment-record.ts'
+import type { Protocol } from '../../src/engine/payment/protocol.ts'
+import { markReceived, markUndelivered } from '../../src/engine/purchase/delivery-marks.ts'
+import { followBlocks } from '../../src/engine/purchase/follow-blocks.ts'
+import { PaymentLocks } from '../../src/engine/purchase/payment-locks.ts'
+import { purchase, replyTo, type PurchaseReply } from '../../src/engine/purchase/purchase.ts'
+import { recover } from '../../src/engine/purchase/recovery.ts'
+import type { Fulfillment, PurchaseDeps } from '../../src/engine/purchase/request.ts'
+import type { PurchaseResult } from '../../src/engine/purchase/result.ts'
+import { exactScheme } from '../../src/engine/x402/exact-evm/exact.ts'
+import { openX402Networks } from '../../src/engine/x402/exact-evm/exact-networks.ts'
+import { createX402 } from '../../src/engine/x402/x402.ts'
+import { VARIABLES } from '../../src/engine/app/setting-names.ts'
+import { openPorts, type Ports, type World } from './ports.ts'
+import { randomOf } from './random.ts'
+
+/** Interval of recovery, as the service has it. */
+const RECOVERY_MS = 5_000
+
+/** A request with a payment, as a process takes it. */
+export interface Call {
+  readonly header: string
+  readonly route: Route
+  /** What is asked for: the digest of the arguments. */
+  readonly args: string
+  readonly fulfillment: (life: Life) => Fulfillment
+  readonly gone: AbortSignal
+}
+
+/** One life of a process: everything it knows ends with it. */
+export interface Life {
+  readonly ports: Ports
+  readonly protocol: Protocol
+  /** Rejects never; stays pending for ever when the process dies. */
+  serve(call: Call): Promise<PurchaseReply>
+  /** The last byte of an answer was sent. */
+  sent(entry: PaymentRecord, gone: AbortSignal): void
+}
+
+/** Starts a process with an empty memory. Awaits the modules that its first payment would load, in no time at all. */
+export async function startLife(
+  world: World,
+  index: number,
+  catalog: Catalog,
+  number: number,
+): Promise<Life> {
+  const ports = openPorts(world, index)
+  const { ledger } = ports
+  const name = `process ${index + 1}`
+  const random = randomOf(world.seed, `${name} ${number}`)
+  const owner = `${index + 1}-${Buffer.from(random.bytes(6)).toString('hex')}`
+  const report = (fault: unknown): void => {
+    if (!ports.isAlive()) return
+    world.trace.note(name, `reports ${fault instanceof Error ? fault.message : String(fault)}`)
+    if (isBug(fault))
+      world.violate(`${name} reports a bug: ${fault instanceof Error ? (fault.stack ?? '') : String(fault)}`)
+  }
+  const runtime: Runtime = {
+    now: ports.now,
+    random: random.bytes,
+    sleep: ports.sleep,
+    every: ports.every,
+    deadline: ports.deadline,
+    caller: ports.caller,
+    fetcher: () => Promise.reject(new Error('nothing is fetched')),
+    http: () => Promise.reject(new Error('there is no facilitator')),
+    openRequest: () => {
+      throw new Error('nothing is passed on')
+    },
+  }
+  const { x402 } = catalog.payments
+  if (x402 === undefined) throw new Error('the catalog sells by x402')
+  const networks = openX402Networks({
+    ...runtime,
+    payTo: world.payTo,
+    rpcUrls: { [BASE.chainId]: 'https://node.example' },
+    signerKeys: world.signerKeys,
+    facilitators: [],
+    names: VARIABLES,
+    ledger,
+    owner,
+    report,
+  })
+  const reachable = networks.reachable(x402)
+  const scheme = exactScheme({ offered: networks.of(x402), reachable })
+  const { service } = catalog
+  const protocol = createX402({
+    service,
+    baseUrl: BASE_URL,
+    schemes: [scheme],
+    v1: false,
+    random: random.bytes,
+  })
+  await Promise.all(reachable.map((network) => network.settler()))
+  const leaseContext = { ledger, owner, now: ledger.now, every: ports.every }
+  const buyers = new BuyerConnections()
+  const deps: PurchaseDeps = {
+    ...leaseContext,
+    sleep: ports.sleep,
+    redeliver: catalog.payments.redeliver,
+    denied: new Set(),
+    payerLimit: catalog.payments.payerLimit,
+    recentOffers: async () => [],
+    buyers,
+    locks: new PaymentLocks({ ...leaseContext, sleep: ports.sleep }),
+    stopping: new AbortController().signal,
+    report,
+  }
+  const recovery = { ...leaseContext, protocols: () => [protocol], storeOf: () => undefined, report }
+  const repeat = (work: () => Promise<unknown>): void => {
+    void ports
+      .sleep(RECOVERY_MS)
+      .then(work)
+      .catch(report)
+      .then(() => repeat(work))
+  }
+  repeat(() => recover(recovery))
+  repeat(() => followBlocks(recovery, 'due'))
+  void followBlocks(recovery, 'all').catch(report)
+  const life: Life = {
+    ports,
+    protocol,
+    serve: async ({ header, route, args, fulfillment, gone }) => {
+      const found = protocol.detect({ 'payment-signature': header })
+      if (found.kind !== 'payment') throw new Error('the header holds a payment')
+      const { payment } = found
+      const { price } = route.operation
+      if (typeof price !== 'bigint') throw new Error('the price is fixed')
+      const scope = `${route.operation.id}:${args}`
+      const result = await purchase(deps, {
+        payment,
+        offer: { endpoint: route, resource: BASE_URL + route.path, scope, price },
+        revision: 'r1',
+        args: {},
+        digest: args,
+        identifier: payment.identifier,
+        fulfillment: fulfillment(life),
+        gone,
+      }).catch((fault: unknown): PurchaseResult => {
+        if (!(fault instanceof LedgerError)) throw fault
+        const code = fault instanceof LedgerLostError ? 'ledger_lost' : 'ledger_unavailable'
+        return { kind: 'unavailable', code }
+      })
+      return replyTo({ report }, result)
+    },
+    sent: (entry, gone) => {
+      const mark = (how: typeof markReceived): void => {
+        buyers.forget(entry.id)
+        void how(leaseContext, entry).catch(report)
+      }
+      if (gone.aborted) mark(markUndelivered)
+      else void ports.sleep(DELIVERED_MS).then(() => mark(gone.aborted ? markUndelivered : markReceived))
+    },
+  }
+  return life
+}
+
+/** What nobody has foreseen: everything but a store that fails, and reports of what has gone wrong outside. */
+function isBug(fault: unknown): boolean {
+  if (typeof fault === 'string' || fault instanceof LedgerError) return false
+  return fault instanceof Error && !FORESEEN.has(fault.name) && !('code' in fault)
+}
+
+const FORESEEN: ReadonlySet<string> = new Set(['LeaseLostError', 'CommitAbandonedError'])

@@ -1,0 +1,284 @@
+import type { Ledger } from '../../src/engine/ledger/ledger.ts'
+import type { PaymentRecord } from '../../src/engine/ledger/payment-record.ts'
+import { readAnswer } from '../../src/engine/ledger/answers.ts'
+import { BLOCK_MS, SimulatedChain } from './chain.ts'
+import { VirtualClock } from './clock.ts'
+import { drawPlans, shop, type Door, type Plan, type Told } from './buyer.ts'
+import { drawFaults, type Fault, type StoreKind } from './faults.ts'
+import { isFinished, nameOf, violationsOf } from './invariants.ts'
+import { BASE, CATALOG, makeWallet } from './market.ts'
+import { SimulatedNode } from './node.ts'
+import type { World } from './ports.ts'
+import { startLife, type Life } from './process.ts'
+import { randomOf } from './random.ts'
+import { openSimulatedLedger, StoredData } from './store.ts'
+import { Trace } from './trace.ts'
+
+/** Everything that makes a run what it is. */
+export interface History {
+  readonly seed: number
+  readonly store: StoreKind
+  readonly processes: number
+  readonly plans: readonly Plan[]
+  readonly faults: readonly Fault[]
+}
+
+export interface Outcome {
+  /** Empty when all invariants hold. */
+  readonly violations: readonly string[]
+  readonly trace: readonly string[]
+  /** Equal for equal traces. */
+  readonly digest: string
+  /** Number of payments that were charged. */
+  readonly charges: number
+  /** Number of events. */
+  readonly steps: number
+}
+
+/** How long purchases begin and faults happen. */
+const BUSY_MS = 60_000
+/** Virtual time in which everything is finished once faults are over. */
+const PATIENCE_MS = 45 * 60_000
+const BUYERS = 8
+/** Virtual time in which the shop sells again. */
+const LAST_MS = 15 * 60_000
+const START = 1_800_000_000_000
+
+/** Bought when everything is over. */
+const LAST: Plan = {
+  id: -1,
+  buyer: -1,
+  route: 'tide',
+  args: 'only the last',
+  at: 0,
+  copies: 1,
+  patience: undefined,
+  retry: 'again',
+  trouble: 'none',
+  work: 10,
+  failures: 0,
+}
+
+export function drawHistory(seed: number, store: StoreKind, purchases: number): History {
+  const random = randomOf(seed, 'history')
+  const processes = random.between(1, 4)
+  const plans = drawPlans(seed, purchases, BUYERS, BUSY_MS)
+  return { seed, store, processes, plans, faults: drawFaults(seed, store, processes, BUSY_MS) }
+}
+
+/** Runs a history to its end. The same history has the same trace. */
+export async function simulate({ seed, processes, plans, faults }: History): Promise<Outcome> {
+  const clock = new VirtualClock(START)
+  const trace = new Trace(clock)
+  const chain = new SimulatedChain(BASE.token.address, BASE.chainId, clock.now)
+  const node = new SimulatedNode(chain)
+  const data = new StoredData()
+  const ledger = noted(
+    openSimulatedLedger(data, () => clock.now),
+    trace,
+  )
+  const wallets = Array.from({ length: BUYERS }, (_, buyer) => makeWallet(randomOf(seed, `wallet ${buyer}`)))
+  const signer = makeWallet(randomOf(0, 'signer'))
+  const payee = makeWallet(randomOf(0, 'payee'))
+  const lastWallet = makeWallet(randomOf(seed, 'last wallet'))
+  for (const { address } of [...wallets, lastWallet]) chain.give(address, 10n ** 9n)
+  chain.fund(signer.address, 10n ** 18n)
+  const violations: string[] = []
+  const calls = new Map<number, number>()
+  const kills = faults.filter((fault) => fault.kind === 'kill')
+  const lives: (Life | undefined)[] = Array.from({ length: processes }, () => undefined)
+  let born = 0
+  const world: World = {
+    seed,
+    clock,
+    chain,
+    node,
+    ledger,
+    trace,
+    weather: randomOf(seed, 'weather'),
+    nodeTroubles: new Set(),
+    storeTroubles: new Set(),
+    payTo: payee.address,
+    signerKeys: [signer.key],
+    violate: (what) => violations.push(what),
+    nextCall: (process) => {
+      const next = (calls.get(process) ?? 0) + 1
+      calls.set(process, next)
+      return next
+    },
+    dies: (process, call, when) => {
+      const fault = kills.find((each) => each.process === process && each.call === call && each.when === when)
+      if (fault === undefined) return false
+      trace.note(`process ${process + 1}`, `is killed ${when} call ${call}`)
+      restartLater(process, fault.down)
+      return true
+    },
+  }
+  const start = async (process: number): Promise<void> => {
+    born += 1
+    trace.note(`process ${process + 1}`, 'starts')
+    const life = await startLife(world, process, CATALOG, born)
+    lives[process] = life
+    life.ports.onDeath(() => {
+      if (lives[process] === life) lives[process] = undefined
+    })
+  }
+  const restartLater = (process: number, down: number): void => {
+    clock.after(down, () => start(process))
+  }
+  const runs = new Map<number, number>()
+  const told: Told[] = []
+  const door: Door = {
+    open: (random) => {
+      const open = lives.filter((life) => life !== undefined)
+      return open.length === 0 ? undefined : random.oneOf(open)
+    },
+    tell: (each) => told.push(each),
+    isRecorded: ({ id }) => data.records.get(id)?.receipt !== undefined,
+    runs,
+  }
+
+  for (let process = 0; process < processes; process += 1) await start(process)
+  const blocks = randomOf(seed, 'blocks')
+  const mineLater = (): void => {
+    clock.after(BLOCK_MS + blocks.between(-300, 300), () => {
+      chain.mine(clock.now)
+      mineLater()
+    })
+  }
+  mineLater()
+  for (const fault of faults) begin(fault)
+  let shopping = plans.length
+  for (const plan of plans) {
+    const wallet = wallets[plan.buyer]
+    if (wallet !== undefined)
+      void shop(world, door, wallet, plan).finally(() => {
+        shopping -= 1
+      })
+  }
+
+  let looked = 0
+  const isDone = (): boolean => {
+    if (shopping > 0 || violations.length > 0) return violations.length > 0
+    if (clock.now < START + BUSY_MS + 30_000 || clock.now - looked < 5_000) return false
+    looked = clock.now
+    return [...data.records.values()].every(isFinished)
+  }
+  await clock.run(isDone, START + BUSY_MS + PATIENCE_MS)
+  if (shopping > 0 && violations.length === 0) violations.push(`${shopping} buyers still wait for an answer`)
+  // The shop sells again, which also closes every gap in the nonces.
+  const isAnswered = (): boolean => told.some(({ plan, outcome }) => plan === LAST && outcome === 'answered')
+  const sell = async (): Promise<void> => {
+    while (!isAnswered()) {
+      await shop(world, door, lastWallet, LAST)
+      await clock.sleep(20_000)
+    }
+  }
+  if (violations.length === 0) {
+    void sell()
+    const isOver = (): boolean => violations.length > 0 || (isAnswered() && chain.poolSize === 0)
+    if (!(await clock.run(isOver, clock.now + LAST_MS)) && !isAnswered())
+      violations.push('after the faults nothing can be bought')
+  }
+  // Blocks that make everything final, and the last looks at them.
+  const end = clock.now + 5 * 60_000
+  if (violations.length === 0) await clock.run(() => violations.length > 0, end)
+  const records: PaymentRecord[] = [...data.records.values()]
+  const answered = new Set<string>()
+  for (const entry of records)
+    if ((await readAnswer(ledger.answers, entry)) !== undefined) answered.add(entry.id)
+  const found = violationsOf({ chain, records, answered, told, plans: [...plans, LAST], now: clock.now })
+  for (const life of lives) life?.ports.kill()
+  return {
+    violations: [...violations, ...found],
+    trace: trace.lines,
+    digest: trace.digest,
+    charges: records.filter(({ receipt }) => receipt !== undefined).length,
+    steps: clock.steps,
+  }
+
+  function begin(fault: Fault): void {
+    switch (fault.kind) {
+      case 'kill':
+        return
+      case 'pause':
+        clock.after(fault.at, () => {
+          trace.note(`process ${fault.process + 1}`, `is paused for ${fault.ms} ms`)
+          lives[fault.process]?.ports.pause(fault.ms)
+        })
+        return
+      case 'node':
+        clock.after(fault.at, () => {
+          trace.note('node', `${fault.what} for ${fault.ms} ms`)
+          if (fault.what === 'forgets its pool') return chain.forgetPool()
+          world.nodeTroubles.add(fault.what)
+          if (fault.what === 'refuses batches') node.takesBatches = false
+          if (fault.what === 'lags') node.lag = 2
+          if (fault.what === 'mixes blocks') node.mixesBlocks = true
+          clock.after(fault.ms, () => {
+            world.nodeTroubles.delete(fault.what)
+            if (fault.what === 'refuses batches') node.takesBatches = true
+            if (fault.what === 'lags') node.lag = 0
+            if (fault.what === 'mixes blocks') node.mixesBlocks = false
+          })
+        })
+        return
+      case 'store':
+        clock.after(fault.at, () => {
+          trace.note('store', `${fault.what} for ${fault.ms} ms`)
+          world.storeTroubles.add(fault.what)
+          clock.after(fault.ms, () => world.storeTroubles.delete(fault.what))
+        })
+        return
+      case 'power cut':
+        clock.after(fault.at, () => {
+          trace.note('machine', 'loses power')
+          for (const [process, life] of lives.entries()) {
+            if (life === undefined) continue
+            life.ports.kill()
+            restartLater(process, fault.down)
+          }
+        })
+        return
+      case 'reorganisation':
+        clock.after(fault.at, () => {
+          trace.note('chain', `undoes ${fault.depth} blocks, pool ${fault.pool}`)
+          chain.reorganize(fault.depth, fault.pool, clock.now)
+        })
+        return
+      case 'fees':
+        clock.after(fault.at, () => {
+          trace.note('chain', `asks for ${fault.gwei} gwei`)
+          chain.setBaseFee(BigInt(fault.gwei) * 1_000_000_000n)
+          clock.after(fault.ms, () => chain.setBaseFee(10_000_000n))
+        })
+    }
+  }
+}
+
+/** Writes every change of a record into the trace. */
+function noted(ledger: Ledger, trace: Trace): Ledger {
+  const note = (before: PaymentRecord | undefined, after: PaymentRecord | undefined): void => {
+    const { key, owner } = after ?? before ?? { key: '', owner: '' }
+    const state =
+      after === undefined ? 'removed' : after.state + (after.receipt === undefined ? '' : ', charged')
+    if (before?.state !== after?.state || before?.receipt !== after?.receipt)
+      trace.note('store', `payment ${nameOf(key)} is ${state} (${owner})`)
+  }
+  const commit: Ledger['commit'] = async (changes, states) => {
+    const made = await ledger.commit(changes, states)
+    if (made) for (const { previous, next } of changes) note(previous, next)
+    return made
+  }
+  return {
+    ...ledger,
+    insert: async (entry) => {
+      const standing = await ledger.insert(entry)
+      if (standing === undefined) note(undefined, entry)
+      return standing
+    },
+    commit,
+    replace: (previous, next) => commit([{ previous, next }]),
+    remove: (entry) => commit([{ previous: entry, next: undefined }]),
+  }
+}

@@ -1,0 +1,211 @@
+import { readPieces, STALE_MS, writePieces, type AnswerStore } from '../../src/engine/ledger/answers.ts'
+import { factOf, type Change, type Ledger, type LeaseState } from '../../src/engine/ledger/ledger.ts'
+import { casToken, isUndelivered, paymentId, queueOf } from '../../src/engine/ledger/payment-lifecycle.ts'
+import type { PaymentRecord } from '../../src/engine/ledger/payment-record.ts'
+import { decodeRecord, encodeRecord } from '../../src/engine/ledger/record-codec.ts'
+import type { SchemeStateChange } from '../../src/engine/ledger/scheme-state.ts'
+
+interface Held {
+  readonly owner: string
+  readonly until: number
+  /** Milliseconds. */
+  readonly length: number
+  readonly fence: number
+  readonly left: LeaseState | undefined
+}
+
+interface Answer {
+  readonly bytes: Uint8Array
+  readonly at: number
+}
+
+/** What a store holds, shared by all processes. */
+export class StoredData {
+  readonly records = new Map<string, PaymentRecord>()
+  /** Id of the record, by identifier. */
+  readonly identifiers = new Map<string, string>()
+  readonly facts = new Map<string, Map<string, number>>()
+  readonly leases = new Map<string, Held>()
+  readonly states = new Map<string, { readonly text: string; readonly version: number }>()
+  readonly answers = new Map<string, Answer>()
+}
+
+function put<T>(map: Map<string, T>, key: string, value: T | undefined): void {
+  if (value === undefined) map.delete(key)
+  else map.set(key, value)
+}
+
+const PIECE_BYTES = 16 * 1024
+
+/** A ledger whose every call takes effect at once: ports put time and faults between it and its user. */
+export function openSimulatedLedger(data: StoredData, now: () => number): Ledger {
+  const { records, identifiers, facts, leases, states } = data
+  const putRecord = (previous: PaymentRecord | undefined, next: PaymentRecord | undefined): void => {
+    const id = (next ?? previous)?.id ?? ''
+    put(records, id, next === undefined ? undefined : decodeRecord(encodeRecord(next)))
+    if (previous?.identifier === next?.identifier) return
+    if (previous?.identifier !== undefined) put(identifiers, previous.identifier, undefined)
+    if (next?.identifier !== undefined) put(identifiers, next.identifier, next.id)
+  }
+  const copyOf = (entry: PaymentRecord | undefined): PaymentRecord | undefined => entry && { ...entry }
+  const commit = async (
+    changes: readonly Change[],
+    stateChanges: readonly SchemeStateChange[] = [],
+  ): Promise<boolean> => {
+    const made = changes.flatMap(({ previous, next }) => {
+      const standing = records.get(previous.id)
+      return standing !== undefined && casToken(standing) === casToken(previous) ? [{ standing, next }] : []
+    })
+    if (made.length < changes.length) return false
+    if (stateChanges.some(({ previous }) => (states.get(previous.name)?.version ?? 0) !== previous.version))
+      return false
+    for (const { standing, next } of made) putRecord(standing, next)
+    for (const {
+      previous: { name, version },
+      next,
+    } of stateChanges)
+      put(states, name, next === undefined ? undefined : { text: next, version: version + 1 })
+    return true
+  }
+  const oldestFirst = (): PaymentRecord[] =>
+    [...records.values()].toSorted((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1))
+  const factsUnder = (name: string): Map<string, number> => {
+    const known = facts.get(name) ?? new Map<string, number>()
+    facts.set(name, known)
+    return known
+  }
+  const unexpired = (name: string, at: number): [string, number][] =>
+    [...factsUnder(name)].filter(([, until]) => until > at)
+  return {
+    name: 'simulated',
+    answers: openAnswers(data, now),
+    now,
+    check: async () => undefined,
+    get: async (key) => copyOf(records.get(paymentId(key))),
+    find: async (id) => copyOf(records.get(id)),
+    insert: async (entry) => {
+      const named = entry.identifier === undefined ? undefined : identifiers.get(entry.identifier)
+      const standing = records.get(entry.id) ?? (named === undefined ? undefined : records.get(named))
+      if (standing === undefined) putRecord(undefined, entry)
+      return copyOf(standing)
+    },
+    states: {
+      get: async (name) => ({ name, ...(states.get(name) ?? { text: '', version: 0 }) }),
+      list: async function* (prefix) {
+        for (const [name, state] of Array.from(states)) if (name.startsWith(prefix)) yield { name, ...state }
+      },
+    },
+    commit,
+    replace: (previous, next) => commit([{ previous, next }]),
+    remove: (entry) => commit([{ previous: entry, next: undefined }]),
+    entries: async function* () {
+      for (const { id } of oldestFirst()) {
+        const entry = records.get(id)
+        if (entry !== undefined) yield { ...entry }
+      }
+    },
+    due: async (queue, at, limit) => {
+      const found: PaymentRecord[] = []
+      for (const entry of records.values())
+        if (entry.due !== undefined && entry.due <= at && queueOf(entry) === queue) found.push(entry)
+      return found
+        .toSorted((a, b) => (a.due ?? 0) - (b.due ?? 0))
+        .slice(0, limit)
+        .map((each) => ({ ...each }))
+    },
+    undelivered: async (buyer, since, limit) => {
+      const found: PaymentRecord[] = []
+      for (const entry of records.values())
+        if (entry.buyerKey === buyer && entry.createdAt >= since && isUndelivered(entry)) found.push(entry)
+      return found
+        .toSorted((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1))
+        .slice(0, limit)
+        .map((each) => ({ ...each }))
+    },
+    addExpiring: async (name, fact, until) => {
+      const under = factsUnder(name)
+      put(under, fact, until)
+      return under.size
+    },
+    addWithinLimit: async (name, amount, { count, sum }, at) => {
+      const fact = factOf(amount)
+      const kept = unexpired(name, at).toSorted((a, b) => a[1] - b[1])
+      if (kept.some(([each]) => each === fact)) return undefined
+      let total = kept.reduce((before, [each]) => before + valueOf(each), amount.value)
+      let fits: number | undefined
+      for (const [place, [each, until]] of kept.entries()) {
+        if (kept.length - place < count && (sum === undefined || total <= sum)) break
+        total -= valueOf(each)
+        fits = until
+      }
+      if (fits === undefined) put(factsUnder(name), fact, amount.until)
+      return fits
+    },
+    listExpiring: async (name, at) => {
+      for (const [fact, until] of factsUnder(name)) if (until <= at) put(factsUnder(name), fact, undefined)
+      return unexpired(name, at).map(([fact]) => fact)
+    },
+    lease: async (name, owner, at, until) => {
+      const held = leases.get(name)
+      if (held !== undefined && held.owner !== owner && held.until > at) {
+        if (held.until - held.length > at) put(leases, name, { ...held, until: at + held.length })
+        return undefined
+      }
+      const fence = held?.owner === owner ? held.fence : (held?.fence ?? 0) + 1
+      const left = held?.left
+      put(leases, name, { owner, until, length: until - at, fence, left })
+      return { name, owner, fencingToken: fence, leaseState: left }
+    },
+    release: async ({ name, fencingToken: fence }, left) => {
+      if (leases.get(name)?.fence === fence)
+        put(leases, name, { owner: '', until: 0, length: 0, fence, left })
+    },
+    reopen: async () => undefined,
+    close: async () => undefined,
+  }
+}
+
+/** The amount in a fact, which ends with it. */
+function valueOf(fact: string): bigint {
+  return BigInt(fact.slice(fact.lastIndexOf(' ') + 1))
+}
+
+function openAnswers(data: StoredData, now: () => number): AnswerStore {
+  const { answers } = data
+  const nameOf = (id: string, attempt: number): string => `${id}:${attempt}`
+  return {
+    write: (answer, body) => {
+      const pieces: Uint8Array[] = []
+      return writePieces(answer, body, {
+        pieceBytes: PIECE_BYTES,
+        append: async (piece) => {
+          pieces.push(Uint8Array.from(piece))
+        },
+        finish: async () => {
+          const at = now()
+          put(answers, nameOf(answer.id, answer.attempt), { bytes: Buffer.concat(pieces), at })
+        },
+        abandon: async () => undefined,
+      })
+    },
+    read: async (id, reference) => {
+      const kept = answers.get(nameOf(id, reference.attempt))
+      if (kept === undefined || kept.bytes.length !== reference.size) return undefined
+      return readPieces(id, reference, PIECE_BYTES, async (place) =>
+        kept.bytes.subarray(place * PIECE_BYTES, (place + 1) * PIECE_BYTES),
+      )
+    },
+    delete: async (id, { attempt }) => put(answers, nameOf(id, attempt), undefined),
+    sweep: async (at, isKept) => {
+      let deleted = 0
+      for (const [name, answer] of Array.from(answers)) {
+        const end = name.lastIndexOf(':')
+        if (at - answer.at < STALE_MS || (await isKept(name.slice(0, end), Number(name.slice(end + 1)))))
+          continue
+        put(answers, name, undefined)
+        deleted += 1
+      }
+      return deleted
+    },
+  }
+}
