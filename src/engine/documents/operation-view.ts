@@ -78,7 +78,7 @@ export function viewRoute(catalog: Catalog, facts: Facts, route: Route): Operati
   return {
     ...viewOperation(catalog, operation, price, spellPaths),
     name: routeKey(route),
-    title: titleOf(operation, wordsOf(full || route.path)) + (full === '' ? '' : ' (free preview)'),
+    title: routeTitle(route) + (full === '' ? '' : ' (free preview)'),
     summary,
     promise: sentence(summary),
     cost: price === undefined ? 'Free: no payment.' : costOf(price),
@@ -189,6 +189,11 @@ function viewOperation(
 export const UNAVAILABLE = 'Not available now.'
 
 const DEPRECATED = 'Deprecated: it still answers, and may be removed.'
+
+/** Two or three words for a route. */
+export function routeTitle({ operation, full, path }: Route): string {
+  return titleOf(operation, wordsOf(full ?? path))
+}
 
 /** Two or three words for an operation: its own title, otherwise those of its tool, or of its path. */
 function titleOf({ title, tool, id }: Operation, name: string): string {
