@@ -277,15 +277,6 @@ export const SETTINGS = {
     otherwise: '`/mcp/NAME` below the public origin',
     text: 'Origins of MCP servers by their name in the catalog.',
   },
-  mcpOrigins: {
-    group: 'mcp',
-    option: 'mcpOrigins',
-    variable: 'MCP_ORIGINS',
-    type: 'readonly string[]',
-    otherwise: 'only the service’s own',
-    example: 'https://inspector.example.com',
-    text: 'Origins of other sites whose pages may call MCP servers; `*` allows all. In a variable separated by commas.',
-  },
   logLevel: {
     group: 'observation',
     variable: 'LOG_LEVEL',

@@ -1,25 +1,5 @@
-import { compact, isJsonObject, type Json, type JsonObject } from '../base/json.ts'
-
-/** Keywords of JSON Schema whose value is a schema, a list of schemas, or schemas by name. */
-const ONE = ['items', 'additionalProperties', 'contains', 'propertyNames', 'not', 'if', 'then', 'else']
-const LIST = ['allOf', 'anyOf', 'oneOf', 'prefixItems']
-const NAMED = ['properties', 'patternProperties', 'dependentSchemas', '$defs']
-
-type Change = (schema: JsonObject, name: string) => JsonObject
-
-/** A schema with its direct subschemas changed; each is given the name of the member that it describes. */
-function changeParts(schema: JsonObject, name: string, change: Change): JsonObject {
-  const changed = (value: Json, name: string): Json => (isJsonObject(value) ? change(value, name) : value)
-  const members = Object.entries(schema).map(([key, value]): [string, Json] => {
-    if (ONE.includes(key)) return [key, changed(value, name)]
-    if (LIST.includes(key) && Array.isArray(value))
-      return [key, value.map((each: Json) => changed(each, name))]
-    if (!NAMED.includes(key) || !isJsonObject(value)) return [key, value]
-    const parts = Object.entries(value).map(([member, part]) => [member, changed(part, member)] as const)
-    return [key, Object.fromEntries(parts)]
-  })
-  return Object.fromEntries(members)
-}
+import { changeParts, type ChangeSchema } from '../catalog/schema-parts.ts'
+import { compact, isJsonObject, type JsonObject } from '../base/json.ts'
 
 /** Names and types alone: which members are always there and what they mean is on the page of the route. */
 export function shapeOf(schema: JsonObject): JsonObject {
@@ -36,7 +16,7 @@ export function shareSchemas(
 ): { readonly schemas: JsonObject[]; readonly components: JsonObject } {
   const seen = new Set<string>()
   const repeated = new Set<string>()
-  const count: Change = (schema, name) => {
+  const count: ChangeSchema = (schema, name) => {
     const text = JSON.stringify(schema)
     if (seen.has(text) && isJsonObject(schema['properties'])) repeated.add(text)
     seen.add(text)
@@ -47,7 +27,7 @@ export function shareSchemas(
 
   const names = new Map<string, string>()
   const components: Record<string, JsonObject> = {}
-  const share: Change = (schema, name) => {
+  const share: ChangeSchema = (schema, name) => {
     const text = JSON.stringify(schema)
     if (!repeated.has(text)) return changeParts(schema, name, share)
     const known = names.get(text) ?? freeName(name, [...taken, ...names.values()])

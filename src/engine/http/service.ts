@@ -28,7 +28,7 @@ export interface ServiceSettings
   extends
     Omit<RevisionSettings, 'protocols'>,
     Omit<LiveSettings, 'usageStore' | 'refused' | 'phase'>,
-    Pick<AppSettings, 'bound' | 'mcpOrigins' | 'observe' | 'operatorRoute' | 'random' | 'trustProxy'> {
+    Pick<AppSettings, 'bound' | 'observe' | 'operatorRoute' | 'random' | 'trustProxy'> {
   readonly sleep: (ms: number) => Promise<void>
   /** The protocols of a catalog; called for every revision. */
   readonly protocols: (catalog: Catalog) => readonly Protocol[]
