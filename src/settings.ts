@@ -30,7 +30,6 @@ export const GROUPS = {
   mpp: 'MPP on Tempo',
   process: 'The process',
   stores: 'Stores',
-  mcp: 'MCP servers',
   observation: 'Logs and metrics',
   buyer: 'Only for `ratecard pay` and `ratecard mcp` outside a sandbox; a server does not use it',
   refunds: 'Only for `ratecard payments refund`; a server does not use it',
@@ -299,13 +298,13 @@ export const SETTINGS = {
     group: 'observation',
     variable: 'NO_COLOR',
     otherwise: 'none',
-    text: 'Any value: log lines in a terminal have no colours.',
+    text: 'Any value: no colours in a terminal.',
   },
   forceColor: {
     group: 'observation',
     variable: 'FORCE_COLOR',
     otherwise: 'none',
-    text: 'Any value but `0`: log lines are short and coloured although nobody reads them in a terminal.',
+    text: 'Any value but `0`: colours, and short log lines, although nobody reads them in a terminal.',
   },
   payerKey: {
     group: 'buyer',

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { clean } from '../command-line/printable.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 import { formatShort, toMicros } from '../engine/base/money.ts'
+import { countOf } from '../engine/base/words.ts'
 import type { BuyerCall } from './buyer-command.ts'
 import type { BuyerRuntime } from './buyer-runtime.ts'
 import { amountOf, protocolsOf } from './flags.ts'
@@ -39,7 +40,7 @@ export async function mcp(call: BuyerCall, runtime: BuyerRuntime): Promise<numbe
   const log = (line: string): void => terminal.err(clean(line))
   const tools = await listTools(shop)
   const spent = `${formatShort(budget.used().used)} of ${formatShort(max)} USD are spent`
-  log(`${tools.size} tools of ${shop.host}; ${address} pays, ${spent}`)
+  log(`${countOf(tools.size, 'tool')} of ${shop.host}; ${address} pays, ${spent}`)
   const { serveBridge } = await import('./mcp/bridge.ts')
   const buyer = { wallet, address, protocols, budget, maxPerCall, asking, log, runtime }
   await serveBridge({ shop, buyer, version, tools })

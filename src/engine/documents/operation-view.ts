@@ -1,6 +1,6 @@
 import { withoutPaid } from '../catalog/route-path.ts'
 import { type Catalog, type Operation, type Route, routeKey, type ToolEndpoint } from '../catalog/catalog.ts'
-import { formatShort } from '../base/money.ts'
+import { formatShort, shortDecimal } from '../base/money.ts'
 import type { Price } from '../catalog/price/price.ts'
 import { type PriceRow, priceTable, ruleNote, spellRule } from '../catalog/price/text.ts'
 import { spellPaths, spellReferences } from '../catalog/route-reference.ts'
@@ -234,7 +234,7 @@ export function spellDollars(price: Price): string {
 
 /** An amount in USD for people, from its decimal: `$0.005` for `0.005000`. */
 export function dollarsOf(amount: string): string {
-  return `$${amount.replace(/(\.\d\d\d*?)0+$/, '$1')}`
+  return `$${shortDecimal(amount)}`
 }
 
 function inDollars({ call, price }: PriceRow): PriceRow {
