@@ -380,7 +380,10 @@ t.test('asks the user of the official client above 0.05 USD, unless another amou
       `${dear.url}/mcp/tools`,
       '--data-dir',
       t.testdirName,
-      ...['--max-per-call', '0.1', '--max', '5'],
+      '--max-per-call',
+      '0.1',
+      '--max',
+      '5',
       ...limits,
     ])
     const env = { PATH: process.env['PATH'] ?? '', PAYER_PRIVATE_KEY: key }

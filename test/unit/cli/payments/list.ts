@@ -165,7 +165,7 @@ t.test('shows a person aligned columns that fit a terminal, and states in colour
   const { fixture, latest } = await fill(t)
   const argv = ['payments', 'list', '--data-dir', fixture.dataDir]
   const coloured = (await runLine(argv, { reader: 'person' })).out
-  t.match(coloured, /\u001b\[32m(?:sent|settled)\u001b\[0m/)
+  t.ok(coloured.includes('\u001b[32msent\u001b[0m'), coloured)
   const { out } = await runLine(argv, { reader: 'person', variables: { NO_COLOR: '1' } })
   t.equal(out, stripVTControlCharacters(coloured), 'the same without colours')
   const [table = ''] = out.split('\n\n')
