@@ -162,7 +162,6 @@ const ALL_GROUPS: readonly Group[] = [
   'mpp',
   'process',
   'stores',
-  'mcp',
   'observation',
   'refunds',
   'buyer',

@@ -45,7 +45,7 @@ export function readEnv(variables: Variables, service: ServiceVariables = {}): E
 /** What `SETTINGS` says about each is not repeated here. */
 function readSettings(reader: Reader) {
   const { environment, catalog, host, trustProxy, drainSeconds, payTo, settlerKeys, refundKey } = SETTINGS
-  const { mppRecipient, mppSecretKeys, ledger, cache, ledgerUnsafe, ledgerReplicas, mcpOrigins } = SETTINGS
+  const { mppRecipient, mppSecretKeys, ledger, cache, ledgerUnsafe, ledgerReplicas } = SETTINGS
   const { metricsPort, metricsToken, noColor, forceColor, allowTestNetworks } = SETTINGS
   return {
     ...readBuyerEnv(reader),
@@ -65,7 +65,6 @@ function readSettings(reader: Reader) {
     cacheRedisUrl: reader.redis(cache.variable),
     ledgerUnsafe: reader.flag(ledgerUnsafe.variable),
     ledgerReplicas: reader.count(ledgerReplicas.variable) ?? ledgerReplicas.default,
-    mcpOrigins: reader.origins(mcpOrigins.variable),
     logLevel: reader.logLevel(),
     metricsPort: reader.port(metricsPort.variable),
     metricsToken: reader.text(metricsToken.variable),

@@ -38,7 +38,10 @@ export function buyerCommands(program: 'ratecard' | 'ratecard-buyer'): readonly 
       options: {
         'max-per-call': { value: 'USD', text: 'pay at most this much for one call; required' },
         max: { value: 'USD', text: 'spend at most this much at this shop; required' },
-        'ask-above': { value: 'USD', text: 'ask the user before a call that costs more' },
+        'ask-above': {
+          value: 'USD',
+          text: 'ask the user before a call that costs more; default: 0.05, where the client can ask',
+        },
         protocol: { value: 'x402|mpp', text: 'how to pay; default: the first one offered' },
         'data-dir': {
           value: 'DIR',

@@ -1,13 +1,17 @@
 import { join } from 'node:path'
 import { clean } from '../command-line/printable.ts'
 import { UsageError } from '../command-line/usage-error.ts'
-import { formatShort } from '../engine/base/money.ts'
+import { formatShort, toMicros } from '../engine/base/money.ts'
+import { countOf } from '../engine/base/words.ts'
 import type { BuyerCall } from './buyer-command.ts'
 import type { BuyerRuntime } from './buyer-runtime.ts'
 import { amountOf, protocolsOf } from './flags.ts'
 import { Budget } from './mcp/budget.ts'
 import { listTools } from './mcp/remote-tools.ts'
 import { addressOf, findWallet } from './wallet.ts'
+
+/** 0.05 USD: above this, a person is asked where the client can ask. */
+const ASK_ABOVE = toMicros(50_000n)
 
 /** Serves the tools of a remote shop over standard input and output, and pays for them. Logs go to standard error. */
 export async function mcp(call: BuyerCall, runtime: BuyerRuntime): Promise<number> {
@@ -19,7 +23,12 @@ export async function mcp(call: BuyerCall, runtime: BuyerRuntime): Promise<numbe
   const [maxPerCall, max] = [amountOf(flags, 'max-per-call'), amountOf(flags, 'max')]
   if (maxPerCall === undefined || max === undefined)
     throw new UsageError('--max-per-call and --max are required: USD, such as 0.05 and 5')
-  const askAbove = amountOf(flags, 'ask-above')
+  const given = amountOf(flags, 'ask-above')
+  const asking = {
+    above: given ?? ASK_ABOVE,
+    // Who has named a limit wants to be asked.
+    ifUnable: given === undefined ? 'pay' : 'refuse',
+  } as const
   const protocols = protocolsOf(flags)
   const wallet = findWallet(shop, env)
   const address = wallet && addressOf(wallet)
@@ -31,9 +40,9 @@ export async function mcp(call: BuyerCall, runtime: BuyerRuntime): Promise<numbe
   const log = (line: string): void => terminal.err(clean(line))
   const tools = await listTools(shop)
   const spent = `${formatShort(budget.used().used)} of ${formatShort(max)} USD are spent`
-  log(`${tools.size} tools of ${shop.host}; ${address} pays, ${spent}`)
+  log(`${countOf(tools.size, 'tool')} of ${shop.host}; ${address} pays, ${spent}`)
   const { serveBridge } = await import('./mcp/bridge.ts')
-  const buyer = { wallet, address, protocols, budget, maxPerCall, askAbove, log, runtime }
+  const buyer = { wallet, address, protocols, budget, maxPerCall, asking, log, runtime }
   await serveBridge({ shop, buyer, version, tools })
   return 0
 }

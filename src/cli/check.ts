@@ -3,11 +3,13 @@ import { CatalogError, formatIssue, type Issue } from '../engine/catalog/issue.t
 import type { Call } from './command.ts'
 import { handlersFor } from './load.ts'
 import { baseUrlOf } from './payment-config.ts'
-import { counted } from './terminal-text.ts'
+import { type Paint, painterFor } from './terminal-text.ts'
+import { countOf } from '../engine/base/words.ts'
 
 export async function check(call: Call): Promise<number> {
   const { positionals, terminal, env, flags } = call
   const file = positionals[0] ?? env.catalog
+  const paint = painterFor(call)
   const report = (issues: readonly Issue[], revision: string | null): void =>
     terminal.out(JSON.stringify({ file, revision, issues }, undefined, 2))
   try {
@@ -17,19 +19,26 @@ export async function check(call: Call): Promise<number> {
       report(warnings, catalog.revision)
       return 0
     }
-    for (const issue of warnings) terminal.out(`${formatIssue(issue, file, text)}\n`)
+    for (const issue of warnings) terminal.out(`${paintIssues(formatIssue(issue, file, text), paint)}\n`)
     const paid = catalog.routes.filter(({ kind }) => kind === 'paid').length
     terminal.out(
-      `${file}: ${counted(catalog.routes.length, 'route')}, ${paid} paid, revision ${catalog.revision}`,
+      `${file}: ${countOf(catalog.routes.length, 'route')}, ${paid} paid, revision ${catalog.revision}`,
     )
     return 0
   } catch (fault) {
     if (!(fault instanceof CatalogError)) throw fault
     if (flags.given('json')) report(fault.issues, null)
     else {
-      terminal.out(fault.message)
-      terminal.out(`\n${file}: ${counted(fault.issues.length, 'issue')}`)
+      terminal.out(paintIssues(fault.message, paint))
+      terminal.out(`\n${file}: ${countOf(fault.issues.length, 'issue')}`)
     }
     return 1
   }
+}
+
+/** The severity follows the position in the first line of an issue. */
+function paintIssues(text: string, paint: Paint): string {
+  return text.replaceAll(/(?<=^\S+:\d+:\d+ )(?:error|warning)\b/gm, (severity) =>
+    paint(severity === 'error' ? 'red' : 'yellow', severity),
+  )
 }

@@ -236,7 +236,7 @@ export const COMMANDS: readonly Command[] = [
     summary: 'export every charged payment for accounting, as CSV or JSON',
     operands: [],
     options: {
-      format: { value: 'csv|json', text: 'default: csv' },
+      json: { text: 'print JSON instead of CSV' },
       since: SINCE,
       until: { value: 'TIME', text: 'only before this time' },
       payer: { value: 'ADDRESS', text: 'only payments of this payer' },
@@ -244,16 +244,17 @@ export const COMMANDS: readonly Command[] = [
     },
     examples: [
       'ratecard payments export --since 2026-10-01 --until 2026-11-01 > october.csv',
-      'ratecard payments export --format json',
+      'ratecard payments export --json',
     ],
     run: async (call) => (await import('./payments/export.ts')).exportPayments(call),
   },
   {
     name: 'payments statement',
-    summary: 'sum up one month by network and asset: sales, refunds and gas, as a table or CSV',
+    summary: 'sum up one month by network and asset: sales, refunds and gas',
     operands: ['<month>'],
     options: {
-      format: { value: 'text|csv', text: 'default: text' },
+      csv: { text: 'print CSV' },
+      json: JSON_OUTPUT,
       'coin-price': {
         value: 'COIN=USD',
         multiple: true,
@@ -263,7 +264,7 @@ export const COMMANDS: readonly Command[] = [
     },
     examples: [
       'ratecard payments statement 2026-11',
-      'ratecard payments statement 2026-11 --format csv --coin-price ETH=3021.55 > november.csv',
+      'ratecard payments statement 2026-11 --csv --coin-price ETH=3021.55 > november.csv',
     ],
     run: async (call) => (await import('./payments/statement.ts')).printStatement(call),
   },
@@ -280,7 +281,7 @@ export const COMMANDS: readonly Command[] = [
       ...STORED,
     },
     examples: [
-      'ratecard payments export --payer 0x… --format json',
+      'ratecard payments export --payer 0x… --json',
       'ratecard payments forget 0x…',
       'ratecard payments forget 0x… --before 3650d',
     ],

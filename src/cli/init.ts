@@ -12,7 +12,7 @@ import { sellOpenapi } from './init/proxy-shop.ts'
 import { readOpenapi } from './init/read-openapi.ts'
 import { firstShop, joinManifests, packageSource, TYPES_FILE, type PackageSource } from './init/shop.ts'
 import { replaceFile, taken, writeFiles, type Files } from './new-files.ts'
-import { counted } from './terminal-text.ts'
+import { countOf } from '../engine/base/words.ts'
 
 export async function init(call: Call): Promise<number> {
   const { positionals, flags } = call
@@ -77,7 +77,7 @@ async function beginProxy(call: Call, folder: string, source: string): Promise<n
     ...(lines.length === 0 ? [] : ['']),
     ...table,
     '',
-    `${counted(routes, 'route')} of ${counted(operations, 'operation')}${open}`,
+    `${countOf(routes, 'route')} of ${countOf(operations, 'operation')}${open}`,
   ])
     terminal.out(line)
   terminal.out(`next: ${installing(folder, origin, call.version)} && npm run sandbox`)
@@ -141,7 +141,8 @@ function write({ terminal }: Call, folder: string, given: Files, source: Package
   const folders = new Map<string, string[]>()
   for (const path of files.keys()) folders.set(dirname(path), [...(folders.get(dirname(path)) ?? []), path])
   for (const [name, paths] of folders)
-    if (paths.length > MOST_NAMED) terminal.out(`wrote ${paths.length} files into ${join(folder, name)}`)
+    if (paths.length > MOST_NAMED)
+      terminal.out(`wrote ${countOf(paths.length, 'file')} into ${join(folder, name)}`)
     else for (const path of paths) terminal.out(`wrote ${join(folder, path)}`)
   return true
 }

@@ -4,6 +4,7 @@ import { asciiJson, type JsonObject } from '../engine/base/json.ts'
 import { formatShort } from '../engine/base/money.ts'
 import type { Env } from '../env.ts'
 import type { Terminal } from './command.ts'
+import { painter } from './terminal-text.ts'
 
 /** Lines are written together when this many bytes are waiting, or after this time. */
 const TOGETHER_BYTES = 16_384
@@ -83,31 +84,25 @@ interface Lines extends Pick<Log, 'observe' | 'close'> {
   readonly line: (event: LogEvent) => void
 }
 
-const RED = 31
-const YELLOW = 33
-const GREEN = 32
-const GREY = 90
-
 function linesForPeople(
   { err }: Pick<Terminal, 'err'>,
   isWanted: (level: Level) => boolean,
   hide: (text: string) => string,
   isColored: boolean,
 ): Lines {
-  const paint = (color: number | undefined, text: string): string =>
-    isColored && color !== undefined ? `\u001b[${color}m${text}\u001b[0m` : text
+  const paint = painter(isColored)
   return {
     observe: (access) => {
       if (!isWanted(levelOf(access))) return
       const { status } = access
       const color =
-        status >= 500 ? RED : status >= 400 && status !== 402 ? YELLOW : status === 402 ? GREY : GREEN
+        status >= 500 ? 'red' : status >= 400 && status !== 402 ? 'yellow' : status === 402 ? 'grey' : 'green'
       err(`${paint(color, String(status))}  ${hide(shortLine(access))}`)
     },
     line: ({ level, event, message }) => {
       // Standard output says it, too.
       if (event !== 'listening')
-        err(paint(level === 'error' ? RED : level === 'warn' ? YELLOW : undefined, hide(message)))
+        err(paint(level === 'error' ? 'red' : level === 'warn' ? 'yellow' : undefined, hide(message)))
     },
     close: async () => undefined,
   }

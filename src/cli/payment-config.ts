@@ -26,7 +26,6 @@ export function optionsOf(env: Env): Omit<RatecardOptions, 'catalog' | 'handlers
     cache: env.cacheRedisUrl ?? env.redisUrl,
     secrets: env.secret,
     mcpUrls: env.mcpUrls,
-    mcpOrigins: env.mcpOrigins,
     trustProxy: env.trustProxy,
   }
 }

@@ -5,7 +5,7 @@ import type { Call } from './command.ts'
 import { keptRevisions } from './kept-revisions.ts'
 import { handlersFor } from './load.ts'
 import { baseUrlOf } from './payment-config.ts'
-import { columns } from './terminal-text.ts'
+import { columnsFor } from './terminal-text.ts'
 
 /** Lists the revisions that the server has served and kept. */
 export async function revisions(call: Call): Promise<number> {
@@ -21,7 +21,8 @@ export async function revisions(call: Call): Promise<number> {
   else if (rows.length === 0) terminal.err('no revision is kept here: a server keeps those that it serves')
   else
     terminal.out(
-      columns(
+      columnsFor(
+        terminal,
         rows.map(({ revision, kept_at, rolled_back_to }) => [
           revision,
           kept_at,

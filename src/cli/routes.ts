@@ -3,7 +3,7 @@ import { spellPrice } from '../engine/catalog/price/text.ts'
 import { type OperationView, viewRoute } from '../engine/documents/operation-view.ts'
 import { formatDuration } from '../engine/base/duration.ts'
 import type { Revision } from '../engine/http/revision.ts'
-import { columns } from './terminal-text.ts'
+import { tableFor } from './terminal-text.ts'
 import type { Call } from './command.ts'
 import { previewRevision } from './preview.ts'
 
@@ -35,7 +35,7 @@ export async function routes(call: Call): Promise<number> {
     terminal.out(JSON.stringify(rows, null, 2))
   } else {
     const rows = catalog.routes.map((route) => tableRow(route, viewRoute(catalog, revision.facts, route)))
-    terminal.out(columns([HEADS, ...rows]))
+    terminal.out(tableFor(terminal, { heads: HEADS, short: SHORT_HEADS, rows }))
     const { passthrough } = catalog
     if (passthrough !== undefined) terminal.out(`\nall else passes to ${passthrough.url}, unpaid`)
   }
@@ -71,6 +71,8 @@ function describe({
   return value === undefined ? row : { ...row, default: value }
 }
 
+/** What fits beside each other on a terminal. */
+const SHORT_HEADS = ['PATH', 'PRICE', 'SERVED', 'PARAMETERS']
 const HEADS = ['PATH', 'TITLE', 'PRICE', 'CACHE', 'SERVED', 'PARAMETERS']
 
 function tableRow({ operation: { cache } }: Route, view: OperationView): string[] {

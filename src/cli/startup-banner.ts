@@ -3,6 +3,8 @@ import type { OpenRatecard } from '../engine/app/ratecard.ts'
 import type { Call } from './command.ts'
 import type { Log } from './log.ts'
 import { openTerms, resaleTerms } from './resale-terms.ts'
+import { addressOf } from '../engine/documents/registry.ts'
+import { countOf } from '../engine/base/words.ts'
 import { areSet } from './terminal-text.ts'
 
 export interface BannerFacts {
@@ -27,7 +29,7 @@ export function printBanner({ terminal, env }: Call, app: OpenRatecard, log: Log
   const paid = routes.filter(({ kind }) => kind === 'paid')
   const sold = paid.filter(({ operation }) => service.revision().facts.available(operation))
   say(
-    `catalog: ${routes.length} routes, ${sold.length} of ${paid.length} paid ones served, revision ${catalog.revision}`,
+    `catalog: ${countOf(routes.length, 'route')}, ${sold.length} of ${paid.length} paid ones served, revision ${catalog.revision}`,
   )
   if (usesTestNetworks(payments)) warn('selling for the worthless money of test networks')
   const { x402, mpp } = payments
@@ -83,6 +85,8 @@ export function printBanner({ terminal, env }: Call, app: OpenRatecard, log: Log
   } else if (env.baseUrl === undefined) {
     warn(`BASE_URL is not set: challenges and documents say ${baseUrl}, which only this machine can reach`)
   }
+  const pages = addressOf('docs', catalog, baseUrl) ?? addressOf('index', catalog, baseUrl)
+  if (pages !== undefined) say(`pages: ${pages}`)
   const message = `listening on http://${host}:${port}`
   log.write({ level: 'info', event: 'listening', message })
   terminal.out(message)

@@ -1,7 +1,7 @@
 import { systemRuntime } from '../engine/base/runtime.ts'
 import { UsageStore } from '../engine/usage/usage-store.ts'
 import { figureRows, type FigureRow } from '../engine/usage/figures.ts'
-import { columns } from './terminal-text.ts'
+import { tableFor } from './terminal-text.ts'
 import type { Call } from './command.ts'
 import { withLedger } from './payments/open-ledger.ts'
 
@@ -13,7 +13,7 @@ export async function stats(call: Call): Promise<number> {
     if (flags.given('json')) terminal.out(JSON.stringify(rows, null, 2))
     else if (rows.length === 0)
       terminal.err('no requests counted yet; a server stores its counts every minute')
-    else terminal.out(columns([HEAD, ...rows.map(cellsOf)]))
+    else terminal.out(tableFor(terminal, { heads: HEAD, short: SHORT_HEAD, rows: rows.map(cellsOf) }))
     return 0
   })
 }
@@ -21,6 +21,8 @@ export async function stats(call: Call): Promise<number> {
 /** It writes nothing. */
 const READER = 'reader'
 
+/** What fits beside each other on a terminal. */
+const SHORT_HEAD = ['NAME', 'UNPAID', 'SETTLED', 'SENT', 'FAILED', 'P95 MS']
 const HEAD = [
   'NAME',
   'UNPAID',

@@ -148,15 +148,6 @@ export class Reader {
     return undefined
   }
 
-  /** `*` stands for every origin. */
-  origins(name: string): string[] {
-    const origins = this.list(name)
-    if (origins.every((each) => each === '*' || (URL.canParse(each) && new URL(each).origin === each)))
-      return origins
-    this.problem(name, 'must be origins without a path, separated by commas, or *')
-    return []
-  }
-
   address(name: string): string | undefined {
     const value = this.text(name)
     if (value === undefined || /^0x[0-9a-fA-F]{40}$/.test(value)) return value

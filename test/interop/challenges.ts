@@ -9,7 +9,10 @@ import { countTokens } from 'gpt-tokenizer'
 import { Challenge } from 'mppx'
 import t from 'tap'
 import { PaymentRequirementsSchema } from 'x402/types'
+import type { Json } from '../../src/engine/base/json.ts'
+import { exampleAnswer } from '../../src/engine/documents/answer-example.ts'
 import { readHeader } from '../support/payment.ts'
+import { shippedCatalog } from '../support/shipped-catalog.ts'
 import { at, items } from '../support/documents.ts'
 import {
   atomic,
@@ -195,14 +198,44 @@ t.test('passes AgentCash free of warnings', async (t) => {
   t.strictSame([...codes], [])
 })
 
-t.test('costs an agent at most 900 tokens and 4 KB of headers, with four networks and MPP', async (t) => {
+/** Paths of members that say nothing. */
+function emptyMembers(value: Json, path: string): string[] {
+  if (value === null || value === '') return [path]
+  if (typeof value !== 'object') return []
+  const parts = Object.entries(value)
+  return parts.length === 0 ? [path] : parts.flatMap(([key, part]) => emptyMembers(part, `${path}/${key}`))
+}
+
+t.test('shows in a 402 the whole example, one sentence and no empty member', async (t) => {
+  const catalog = shippedCatalog()
+  for (const { path } of paid) {
+    const { example, ...body } = objectIn(await (await service.ask(exampleCall(path))).text())
+    const route = catalog.routes.find((each) => each.path === path)
+    const whole = route === undefined ? undefined : exampleAnswer(catalog, route)
+    const isShort = JSON.stringify(whole).length <= 4_096
+    t.strictSame(example, isShort ? whole : undefined, path)
+    t.match(body['docs'], BASE_URL, path)
+    t.match(body['detail'], /^[^.]+ costs \$0\.\d{2,6}: send the request again with [^.]+\.$/, path)
+    t.strictSame(emptyMembers(body, ''), [], path)
+  }
+})
+
+t.test('says first that a request would fail, whatever is paid', async (t) => {
+  const answer = await service.ask('/paid/game/metadata')
+  const body = objectIn(await answer.text())
+  t.equal(Object.keys(body)[0], 'would_fail')
+  t.equal(body['detail'], 'this request would fail: repair it as would_fail says before you pay')
+})
+
+t.test('costs an agent at most 1,000 tokens and 4 KB of headers, with four networks and MPP', async (t) => {
   for (const { path } of paid) {
     const answer = await service.ask(exampleCall(path))
     const bytes = [...answer.headers].reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0)
     t.ok(bytes <= 4_096, `${path}: ${bytes} bytes of headers`)
-    const body = await answer.text()
+    const { example: _, ...body } = objectIn(await answer.text())
     t.equal(items(at(readHeader(answer, 'payment-required'), 'accepts')).length, 4)
-    t.ok(countTokens(body) <= 900, `${path}: ${countTokens(body)} tokens`)
+    const tokens = countTokens(JSON.stringify(body))
+    t.ok(tokens <= 1_000, `${path}: ${tokens} tokens besides the example`)
   }
 })
 

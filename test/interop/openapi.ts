@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { validate } from '@readme/openapi-parser'
+import { countTokens } from 'gpt-tokenizer'
 import t from 'tap'
 import { at, items, members } from '../support/documents.ts'
 import {
@@ -127,9 +128,13 @@ t.test('states the price of each route by both protocols', async (t) => {
 t.test('declares the 422 that a generated client meets', async (t) => {
   for (const [path, item] of paths) {
     const { length } = items(at(item, 'get', 'parameters'))
-    const schema = at(item, 'get', 'responses', '422', 'content', 'application/json', 'schema', '$ref')
-    t.equal(schema, length === 0 ? undefined : '#/components/schemas/HTTPValidationError', path)
+    const response = at(item, 'get', 'responses', '422', '$ref')
+    t.equal(response, length === 0 ? undefined : '#/components/responses/HTTPValidationError', path)
   }
+  const described = at(document, 'components', 'responses', 'HTTPValidationError', 'content')
+  t.strictSame(at(described, 'application/json', 'schema'), {
+    $ref: '#/components/schemas/HTTPValidationError',
+  })
   const components = at(document, 'components', 'schemas')
   t.strictSame(at(components, 'ValidationError', 'required'), ['loc', 'msg', 'type'])
   t.equal(
@@ -145,6 +150,10 @@ t.test('serves a description that mppx accepts', async (t) => {
     `${service.url}/openapi.json`,
   ])
   t.equal(code, 0, out + err)
+})
+
+t.test('fits into the memory of a model: at most 30,000 tokens', async (t) => {
+  t.ok(countTokens(text) <= 30_000, `${countTokens(text)} tokens`)
 })
 
 t.test('tells an agent whom to ask, how to begin and where the service is', async (t) => {

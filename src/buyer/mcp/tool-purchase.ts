@@ -17,8 +17,8 @@ export interface Buyer {
   readonly protocols: readonly PayingProtocol[]
   readonly budget: Budget
   readonly maxPerCall: Micros
-  /** Above this a person is asked. */
-  readonly askAbove: Micros | undefined
+  /** Above which amount a person is asked, and what is done where the client cannot ask. */
+  readonly asking: { readonly above: Micros; readonly ifUnable: 'pay' | 'refuse' }
   /** Log of this process. */
   readonly log: (line: string) => void
   readonly runtime: BuyerRuntime
@@ -94,7 +94,7 @@ function send(
 
 /** Why an offer is refused, or what a person must be asked first. */
 function refuse(buyer: Buyer, call: ToolCall, offer: Offer): Bought | undefined {
-  const { budget, maxPerCall, askAbove } = buyer
+  const { budget, maxPerCall, asking } = buyer
   const { tool, consent } = call
   const price = formatShort(offer.amount)
   if (offer.amount > maxPerCall)
@@ -103,7 +103,7 @@ function refuse(buyer: Buyer, call: ToolCall, offer: Offer): Bought | undefined 
     )
   const { used } = budget.used()
   if (used + offer.amount > budget.max) return overBudget(buyer, call, offer)
-  if (askAbove === undefined || offer.amount <= askAbove) return undefined
+  if (offer.amount <= asking.above) return undefined
   const key = `pay-${offer.amount}`
   switch (consent(key)) {
     case 'given':
@@ -111,6 +111,7 @@ function refuse(buyer: Buyer, call: ToolCall, offer: Offer): Bought | undefined 
     case 'refused':
       return failure(`${price} USD for ${tool.name} were declined. Nothing was paid.`)
     case 'unable':
+      if (asking.ifUnable === 'pay') return undefined
       return failure(
         `${tool.name} costs ${price} USD, and this client cannot ask its user. Nothing was paid. To buy it, start this MCP server with a higher --ask-above, or without it.`,
       )

@@ -1,5 +1,5 @@
 import { isJsonObject, type Json } from '../../engine/base/json.ts'
-import { formatPrice } from '../../engine/base/money.ts'
+import { formatShort } from '../../engine/base/money.ts'
 import type { BuyerEnv } from '../../env/buyer-env.ts'
 import type { BuyerRuntime } from '../buyer-runtime.ts'
 import { findOffer } from '../protocols/all.ts'
@@ -51,7 +51,7 @@ export async function exchange(
   if (offer === undefined)
     return { ...said, exit: NOT_CHARGED, note: 'no offer of this 402 can be signed here' }
   const fee = offer.fee === 'payer' ? ', and the network’s fee' : ''
-  steps.tell(`${formatPrice(offer.amount)} USD in ${offer.money} (${offer.network}) to ${offer.payTo}${fee}`)
+  steps.tell(`${formatShort(offer.amount)} USD in ${offer.money} (${offer.network}) to ${offer.payTo}${fee}`)
   if (max !== undefined && offer.amount > max)
     return { ...said, exit: OVER_MAX, offer, note: 'the price is over --max' }
   const reason = failing === 'sign' ? undefined : failureOf(first.body)

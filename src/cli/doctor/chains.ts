@@ -1,3 +1,4 @@
+import { countOf } from '../../engine/base/words.ts'
 import type { Catalog } from '../../engine/catalog/catalog.ts'
 import { FEW, formatCoin } from '../../engine/chains/evm/gas-balance.ts'
 import type { AllNetworks, PaymentConfig } from '../../engine/app/compose.ts'
@@ -80,7 +81,7 @@ function checkGas(
     return fails(title, `RPC_URL_${chainId} does not return the balance of ${signer}`)
   const has = `signer ${signer} has ${formatCoin(check.balance)} ${coin}`
   if (check.payments === 0n) return fails(title, `${has}: not enough for a payment, send it more`)
-  const message = `${has}, for ${check.payments} payments`
+  const message = `${has}, for ${countOf(Number(check.payments), 'payment')}`
   return check.payments < FEW ? warns(title, `${message}: send it more`) : ok(title, message)
 }
 

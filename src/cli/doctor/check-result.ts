@@ -1,6 +1,7 @@
 import { systemRuntime } from '../../engine/base/runtime.ts'
 import type { Call } from '../command.ts'
-import { columns } from '../terminal-text.ts'
+import { countOf } from '../../engine/base/words.ts'
+import { columnsFor, painterFor } from '../terminal-text.ts'
 
 /** The result of one check before real money is taken. */
 export interface CheckResult {
@@ -15,14 +16,23 @@ export const ok = (subject: string, message: string): CheckResult => ({ level: '
 export const warns = (subject: string, message: string): CheckResult => ({ level: 'warn', subject, message })
 export const fails = (subject: string, message: string): CheckResult => ({ level: 'fails', subject, message })
 
+const COLORS = { ok: 'green', warn: 'yellow', fails: 'red' } as const
+
 /** Prints the results as a table or as JSON; returns the exit code: 1 when a check fails. */
-export function printResults({ flags, terminal }: Call, results: readonly CheckResult[]): number {
+export function printResults(call: Call, results: readonly CheckResult[]): number {
+  const { flags, terminal } = call
   const count = (level: CheckResult['level']): number => results.filter((each) => each.level === level).length
   if (flags.given('json'))
     terminal.out(JSON.stringify({ at: new Date(systemRuntime.now()).toISOString(), results }, null, 2))
   else {
-    terminal.out(columns(results.map(({ level, subject, message }) => [level, subject, message])))
-    terminal.out(`\n${count('fails')} failed, ${count('warn')} warnings, ${count('ok')} ok`)
+    const paint = painterFor(call)
+    terminal.out(
+      columnsFor(
+        terminal,
+        results.map(({ level, subject, message }) => [paint(COLORS[level], level), subject, message]),
+      ),
+    )
+    terminal.out(`\n${count('fails')} failed, ${countOf(count('warn'), 'warning')}, ${count('ok')} ok`)
   }
   return count('fails') > 0 ? 1 : 0
 }

@@ -1,3 +1,4 @@
+import { countOf } from '../../engine/base/words.ts'
 import type { Json, JsonObject } from '../../engine/base/json.ts'
 import { at, listAt, membersAt, textAt } from '../json-access.ts'
 import type { CheckResult } from './check-result.ts'
@@ -266,7 +267,13 @@ export function checkListing(service: ProbedService): CheckResult[] {
       return places.length === 0 ? [] : [{ level, subject: registry, message: message + named(places) }]
     })
     if (broken.length > 0) return broken
-    return [{ level: 'ok', subject: registry, message: `${service.sold.length} operations can be listed` }]
+    return [
+      {
+        level: 'ok',
+        subject: registry,
+        message: `${countOf(service.sold.length, 'operation')} can be listed`,
+      },
+    ]
   })
 }
 

@@ -1,3 +1,4 @@
+import { countOf } from '../../engine/base/words.ts'
 import type { Catalog } from '../../engine/catalog/catalog.ts'
 import { loadCatalog } from '../../engine/catalog/load.ts'
 import { documentNames } from '../../engine/documents/all.ts'
@@ -80,7 +81,7 @@ interface Finding {
 
 function tell({ terminal }: Call, { routes, names, differences }: Finding): void {
   if (differences.length === 0) {
-    terminal.out(`${routes} routes: ${names.map(clean).join(', ')} say the same`)
+    terminal.out(`${countOf(routes, 'route')}: ${names.map(clean).join(', ')} say the same`)
     return
   }
   terminal.out(

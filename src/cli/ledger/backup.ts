@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { backupLines } from '../../engine/ledger/backup.ts'
 import type { Call } from '../command.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
-import { counted } from '../terminal-text.ts'
+import { countOf } from '../../engine/base/words.ts'
 import { withLedger } from '../payments/open-ledger.ts'
 import { writeLines } from './backup-file.ts'
 
@@ -24,7 +24,7 @@ export async function backUpLedger(call: Call): Promise<number> {
     if (flags.given('json')) terminal.out(JSON.stringify({ file, records }, null, 2))
     else
       terminal.out(
-        `wrote ${counted(records, 'payment record')} to ${file}; keep it as you keep keys: it names payers and contains signed payments`,
+        `wrote ${countOf(records, 'payment record')} to ${file}; keep it as you keep keys: it names payers and contains signed payments`,
       )
     return 0
   })

@@ -1,7 +1,7 @@
 import { backupRecords, verifyBackup } from '../../engine/ledger/backup.ts'
 import { restoreRecords, type RestoreResult } from '../../engine/ledger/restore.ts'
 import type { Call } from '../command.ts'
-import { counted } from '../terminal-text.ts'
+import { countOf } from '../../engine/base/words.ts'
 import { withLedger } from '../payments/open-ledger.ts'
 import { fileOf } from './backup.ts'
 import { readLines } from './backup-file.ts'
@@ -26,10 +26,10 @@ export async function restoreLedger(call: Call): Promise<number> {
 
 function linesOf(records: number, { added, advanced, kept, uncharged, busy }: RestoreResult): string[] {
   const lines = [
-    `${counted(records, 'payment record')} in the backup: ${added} added, ${advanced} advanced, ${kept} kept as they are in the ledger, ${uncharged} left out because nothing was charged`,
+    `${countOf(records, 'payment record')} in the backup: ${added} added, ${advanced} advanced, ${kept} kept as they are in the ledger, ${uncharged} left out because nothing was charged`,
   ]
   if (busy > 0)
-    lines.push(`a server works on ${counted(busy, 'payment')} of them at present: run the restore again`)
+    lines.push(`a server works on ${countOf(busy, 'payment')} of them at present: run the restore again`)
   if (added > 0)
     lines.push(
       'payments and refunds after the backup are not in it: "ratecard payments reconcile" compares with the chains',

@@ -3,7 +3,7 @@ import type { PaymentRecord, Receipt } from '../../engine/ledger/payment-record.
 import { systemRuntime } from '../../engine/base/runtime.ts'
 import type { Call } from '../command.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
-import { counted } from '../terminal-text.ts'
+import { countOf } from '../../engine/base/words.ts'
 import { clean } from '../../command-line/printable.ts'
 import { withLedger } from './open-ledger.ts'
 import { isoTime, spellAmount } from './row.ts'
@@ -24,7 +24,7 @@ function csvCell(text: string): string {
 }
 
 export async function exportPayments(call: Call): Promise<number> {
-  const isJson = formatOf(call) === 'json'
+  const isJson = call.flags.given('json')
   const { out } = call.terminal
   const covers = periodOf(call, systemRuntime.now())
   const isOfPayer = payerFilterOf(call)
@@ -46,7 +46,7 @@ export async function exportPayments(call: Call): Promise<number> {
     }
     if (isJson) out(']')
   })
-  if (doubts > 0) call.terminal.err(`left out: ${counted(doubts, 'payment')} whose charge is unknown`)
+  if (doubts > 0) call.terminal.err(`left out: ${countOf(doubts, 'payment')} whose charge is unknown`)
   return 0
 }
 
@@ -115,10 +115,4 @@ function recordOf(entry: PaymentRecord, { amount: atomic, transaction, gasCost }
     payments_in_transaction: String((dispatch?.kind === 'own' ? dispatch.members : undefined) ?? 1),
     refund_sender: refund === undefined || refund.kind === 'due' ? '' : clean(refund.sender ?? ''),
   }
-}
-
-function formatOf({ flags }: Call): 'csv' | 'json' {
-  const format = flags.text('format') ?? 'csv'
-  if (format === 'csv' || format === 'json') return format
-  throw new UsageError('--format takes csv or json')
 }

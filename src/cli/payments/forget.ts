@@ -3,7 +3,7 @@ import { systemRuntime } from '../../engine/base/runtime.ts'
 import { forgetPayer, type ForgetResult } from '../../engine/ledger/forget-payer.ts'
 import type { Call } from '../command.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
-import { counted } from '../terminal-text.ts'
+import { countOf } from '../../engine/base/words.ts'
 import { withLedger } from './open-ledger.ts'
 import { parsePastTime } from './parse-time.ts'
 import { isoTime } from './row.ts'
@@ -30,14 +30,14 @@ export async function forgetPayments(call: Call): Promise<number> {
 function linesOf(payer: string, { answers, deleted, reduced, kept, open, newest }: ForgetResult): string[] {
   if (answers + deleted + reduced + kept + open === 0) return [`this ledger has no payment of ${payer}`]
   const lines = [
-    `deleted of ${payer}: ${counted(answers, 'answer')}, ${counted(deleted, 'record')}, and in ${counted(reduced, 'record')} everything but the money side`,
+    `deleted of ${payer}: ${countOf(answers, 'answer')}, ${countOf(deleted, 'record')}, and in ${countOf(reduced, 'record')} everything but the money side`,
   ]
   const stay = reduced + kept
   if (stay > 0 && newest !== undefined)
     lines.push(
-      `kept: ${counted(stay, 'record')} with amount, network, addresses, transaction, times and refund, because charges and refunds have to be accounted for; the newest is of ${isoTime(newest).slice(0, 10)}. When your accounting period is over, "ratecard payments prune" deletes them, or this command with --before`,
+      `kept: ${countOf(stay, 'record')} with amount, network, addresses, transaction, times and refund, because charges and refunds have to be accounted for; the newest is of ${isoTime(newest).slice(0, 10)}. When your accounting period is over, "ratecard payments prune" deletes them, or this command with --before`,
     )
-  if (open > 0) lines.push(`not finished: ${counted(open, 'payment')}; run this command again in a minute`)
+  if (open > 0) lines.push(`not finished: ${countOf(open, 'payment')}; run this command again in a minute`)
   lines.push(
     'not part of the ledger: log files, backups, what your handlers have stored, and the transactions on the chain',
   )

@@ -1,13 +1,15 @@
 import type { JsonObject } from '../../engine/base/json.ts'
 import { chargeStatus, isRefundDue } from '../../engine/ledger/payment-lifecycle.ts'
 import type { PaymentRecord, State } from '../../engine/ledger/payment-record.ts'
+import { shortDecimal } from '../../engine/base/money.ts'
 import { systemRuntime } from '../../engine/base/runtime.ts'
-import { columns, counted } from '../terminal-text.ts'
+import { type Color, columns, columnsFor, type Paint, painterFor } from '../terminal-text.ts'
+import { countOf } from '../../engine/base/words.ts'
 import { clean } from '../../command-line/printable.ts'
-import type { Call, Terminal } from '../command.ts'
+import type { Call } from '../command.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
 import { withLedger } from './open-ledger.ts'
-import { brief, rowOf, type PaymentRow, isoTime, spellAmount } from './row.ts'
+import { rowOf, type PaymentRow, isoTime, spellAmount } from './row.ts'
 import { payerFilterOf } from './payer-filter.ts'
 import { parsePastTime } from './parse-time.ts'
 
@@ -29,7 +31,7 @@ export async function listPayments(call: Call): Promise<number> {
     const rows = newest.rows()
     if (flags.given('totals')) printTotals(call, totals)
     else if (flags.given('json')) terminal.out(JSON.stringify(rows, null, 2))
-    else print(terminal, rows, totals)
+    else print(call, rows, totals)
     return 0
   })
 }
@@ -87,14 +89,19 @@ class Newest {
 }
 
 const HEAD = ['TIME', 'ID', 'STATE', 'CHARGED', 'AMOUNT', 'NETWORK', 'OPERATION', 'PAYER', 'TRANSACTION']
+/** What a person needs to find a payment, within the width of a terminal; `payments show` has the rest. */
+const SHORT_HEAD = ['TIME (UTC)', 'ID', 'STATE', 'AMOUNT', 'OPERATION']
 
-function print({ out, err, reader }: Terminal, rows: readonly PaymentRow[], totals: Totals): void {
+function print(call: Call, rows: readonly PaymentRow[], totals: Totals): void {
+  const { out, err, reader } = call.terminal
   if (rows.length === 0) {
     err('no payments')
     return
   }
-  const lines = [HEAD, ...rows.map((row) => cellsOf(row, reader))]
-  out(reader === 'person' ? columns(lines) : lines.map((line) => line.join('\t')).join('\n'))
+  if (reader === 'person') {
+    const paint = painterFor(call)
+    out(columnsFor(call.terminal, [SHORT_HEAD, ...rows.map((row) => shortCellsOf(row, paint))]))
+  } else out([HEAD, ...rows.map(cellsOf)].map((line) => line.join('\t')).join('\n'))
   if (rows.length < totals.count) out(`… the newest ${rows.length} of ${totals.count}; --limit shows more`)
   out(`\n${totals.text()}`)
 }
@@ -105,12 +112,19 @@ function printTotals({ terminal, flags }: Call, totals: Totals): void {
   else terminal.out(totals.text())
 }
 
-function cellsOf(row: PaymentRow, reader: Terminal['reader']): string[] {
+function cellsOf(row: PaymentRow): string[] {
   const { payment, time, state, charged, amount, token, network, operation, payer, transaction } = row
-  const money = `${amount} ${token}`
-  const [at, hex] =
-    reader === 'person' ? [`${time.slice(0, 19)}Z`, brief] : [time, (text: string): string => text]
-  return [at, payment, state, charged, money, network, operation, hex(payer), hex(transaction ?? '-')]
+  return [time, payment, state, charged, `${amount} ${token}`, network, operation, payer, transaction ?? '-']
+}
+
+const COLORS: Readonly<Record<PaymentRow['charged'], Color>> = { yes: 'green', no: 'grey', unknown: 'yellow' }
+
+function shortCellsOf(
+  { payment, time, state, charged, amount, token, operation }: PaymentRow,
+  paint: Paint,
+): string[] {
+  const at = time.slice(5, 16).replace('T', ' ')
+  return [at, payment, paint(COLORS[charged], state), `${shortDecimal(amount)} ${token}`, operation]
 }
 
 /** Payments and money under one name: each token of each network separately, since they cannot be added up. */
@@ -250,5 +264,5 @@ export class Totals {
 }
 
 function spell({ count, lines }: Sum): string {
-  return `${lines.length === 0 ? '0' : lines.join(', ')} (${counted(count, 'payment')})`
+  return `${lines.length === 0 ? '0' : lines.join(', ')} (${countOf(count, 'payment')})`
 }

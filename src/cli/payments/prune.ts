@@ -2,7 +2,7 @@ import { measurePrune, prune } from '../../engine/ledger/clean-up.ts'
 import { systemRuntime } from '../../engine/base/runtime.ts'
 import type { Call } from '../command.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
-import { counted } from '../terminal-text.ts'
+import { countOf } from '../../engine/base/words.ts'
 import { withLedger } from './open-ledger.ts'
 import { isoTime } from './row.ts'
 import { parsePastTime } from './parse-time.ts'
@@ -22,11 +22,11 @@ export async function prunePayments(call: Call): Promise<number> {
       return 0
     }
     terminal.out(
-      `${isDryRun ? 'would delete' : 'deleted'} ${counted(records, 'payment record')} from before ${isoTime(before)}: ${bytes} bytes`,
+      `${isDryRun ? 'would delete' : 'deleted'} ${countOf(records, 'payment record')} from before ${isoTime(before)}: ${bytes} bytes`,
     )
     if (kept > 0)
       terminal.out(
-        `${counted(kept, 'payment record')} as old: kept, not finished, owed an answer or still answered again`,
+        `${countOf(kept, 'payment record')} as old: kept, not finished, owed an answer or still answered again`,
       )
     return 0
   })

@@ -8,7 +8,7 @@ import type { Call, Terminal } from '../command.ts'
 import { chainsOf, withLedger } from './open-ledger.ts'
 import { isoTime, rowOf, spellAmount } from './row.ts'
 import { parsePastTime } from './parse-time.ts'
-import { counted } from '../terminal-text.ts'
+import { countOf } from '../../engine/base/words.ts'
 import { clean } from '../../command-line/printable.ts'
 
 /** Exit codes a script can act on. A difference outweighs a network that could not be asked. */
@@ -70,7 +70,7 @@ function print(terminal: Terminal, statements: readonly Statement[], since: numb
     err('nothing could be checked: no network has an RPC_URL_<chain id> and an address that is paid there')
   if (checked.length === 0) return
   const count = checked.reduce((all, { differences }) => all + differences.length, 0)
-  const found = count === 0 ? 'no difference' : counted(count, 'difference')
+  const found = count === 0 ? 'no difference' : countOf(count, 'difference')
   const missed = statements.length - checked.length
   out(
     `${found}${missed === 0 ? '' : `, but ${missed} of ${statements.length} could not be checked`}; nothing was changed`,

@@ -73,8 +73,3 @@ export function spellAmount(
   const digits = atomic.toString().padStart(decimals + 1, '0')
   return { amount: `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`, token: symbol }
 }
-
-/** Enough of a long hexadecimal text to recognise it. */
-export function brief(text: string): string {
-  return text.length > 20 ? `${text.slice(0, 8)}…${text.slice(-6)}` : text
-}

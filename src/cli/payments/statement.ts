@@ -6,7 +6,8 @@ import type { PaymentRecord } from '../../engine/ledger/payment-record.ts'
 import type { Call } from '../command.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
 import { clean } from '../../command-line/printable.ts'
-import { columns, counted } from '../terminal-text.ts'
+import { tableFor } from '../terminal-text.ts'
+import { countOf } from '../../engine/base/words.ts'
 import { csvLine } from './export.ts'
 import { withLedger } from './open-ledger.ts'
 import { spellAmount } from './row.ts'
@@ -15,15 +16,23 @@ import { spellAmount } from './row.ts'
 export async function printStatement(call: Call): Promise<number> {
   const { flags, terminal } = call
   const month = monthOf(call, systemRuntime.now())
-  const format = formatOf(flags.text('format'))
+  if (flags.given('csv') && flags.given('json')) throw new UsageError('--csv and --json exclude each other')
   const prices = coinPricesOf(flags.all('coin-price'))
   return withLedger(call, async (ledger) => {
     const statement = new Statement(month)
     for await (const entry of ledger.entries()) statement.add(entry)
     const rows = statement.rows(prices)
     const cells = rows.map((row) => COLUMNS.map((column) => row[column]))
-    if (format === 'csv') for (const line of [COLUMNS, ...cells]) terminal.out(csvLine(line))
-    else if (rows.length > 0) terminal.out(columns([COLUMNS.map((column) => column.toUpperCase()), ...cells]))
+    if (flags.given('csv')) for (const line of [COLUMNS, ...cells]) terminal.out(csvLine(line))
+    else if (flags.given('json')) terminal.out(JSON.stringify(rows, null, 2))
+    else if (rows.length > 0)
+      terminal.out(
+        tableFor(terminal, {
+          heads: COLUMNS.map((column) => column.toUpperCase()),
+          short: ['NETWORK', 'TOKEN', 'KIND', 'PAYMENTS', 'AMOUNT', 'USD'],
+          rows: cells,
+        }),
+      )
     else terminal.out(`no sale and no refund in ${month.name}`)
     for (const note of statement.notes(rows, ledger.now())) terminal.err(note)
     return 0
@@ -45,11 +54,6 @@ function monthOf({ positionals }: Call, now: number): Month {
   const start = Date.UTC(Number(year), Number(number) - 1)
   if (start > now) throw new UsageError(`${name} is in the future`)
   return { name, start, end: Date.UTC(Number(year), Number(number)) }
-}
-
-function formatOf(format = 'text'): 'text' | 'csv' {
-  if (format === 'text' || format === 'csv') return format
-  throw new UsageError('--format takes text or csv')
 }
 
 const COINS = [...new Set(NETWORKS.map(({ coin }) => coin))]
@@ -168,10 +172,10 @@ class Statement {
     const unpriced = [...new Set(gas.flatMap(({ usd, unit }) => (usd === '' ? [unit] : [])))]
     return [
       ...(now < this.#month.end ? [`${this.#month.name} is not over yet`] : []),
-      ...(this.#doubts > 0 ? [`left out: ${counted(this.#doubts, 'payment')} whose charge is unknown`] : []),
+      ...(this.#doubts > 0 ? [`left out: ${countOf(this.#doubts, 'payment')} whose charge is unknown`] : []),
       ...(this.#due > 0
         ? [
-            `${counted(this.#due, 'refund')} of these sales not sent yet: "ratecard payments refund --due" sends them`,
+            `${countOf(this.#due, 'refund')} of these sales not sent yet: "ratecard payments refund --due" sends them`,
           ]
         : []),
       ...(gas.length > 0

@@ -43,11 +43,6 @@ export interface RatecardOptions {
    */
   readonly ledgerReplicas?: number | undefined
   /**
-   * Origins of other sites whose pages may call MCP servers; `*` allows all. In a variable separated by
-   * commas. Default: only the service’s own.
-   */
-  readonly mcpOrigins?: readonly string[] | undefined
-  /**
    * Path below which an application mounts the service, such as `/shop`: all its addresses have it after
    * the origin. Default: none: the root of its host.
    */
@@ -144,7 +139,6 @@ export const OPTION_NAMES: Readonly<Record<string, readonly string[]>> = {
     'cache',
     'ledgerUnsafe',
     'ledgerReplicas',
-    'mcpOrigins',
     'basePath',
     'handlers',
     'service',

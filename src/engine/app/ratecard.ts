@@ -277,7 +277,6 @@ async function compose(
     ledger,
     baseUrl,
     mcpUrls: options.mcpUrls ?? {},
-    mcpOrigins: options.mcpOrigins ?? [],
     trustProxy: options.trustProxy ?? false,
     observe: both(options.onRequest, observe),
     report,

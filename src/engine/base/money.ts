@@ -50,10 +50,14 @@ export function formatPrice(price: Micros): string {
   return `${digits.slice(0, -PRICE_DECIMALS)}.${digits.slice(-PRICE_DECIMALS)}`
 }
 
+/** A decimal without zeros at its end, with at least two places: `0.005` for `0.005000`. */
+export function shortDecimal(amount: string): string {
+  return amount.replace(/(\.\d\d\d*?)0+$/, '$1')
+}
+
 /** The shortest exact form with at least two decimals: `0.005`, `0.25`, `1.00`. */
 export function formatShort(price: Micros): string {
-  const [whole = '0', fraction = ''] = formatPrice(price).split('.')
-  return `${whole}.${fraction.replace(/0+$/, '').padEnd(2, '0')}`
+  return shortDecimal(formatPrice(price))
 }
 
 /**

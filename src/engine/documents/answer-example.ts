@@ -5,7 +5,9 @@ import { compact, isJsonObject, type Json, type JsonObject } from '../base/json.
 import { lastChange } from './listed-operations.ts'
 
 /** Whether an answer is passed on as it came, without the envelope, which no list or single value has. */
-export function isVerbatim({ operation: { handler, response, example, responseSchema } }: Route): boolean {
+export function isVerbatim({
+  operation: { handler, response, example, responseSchema },
+}: Pick<Route, 'operation'>): boolean {
   if (handler === PROXY || response.stream) return true
   return (
     (example !== undefined && !isJsonObject(example)) || (responseSchema?.['type'] ?? 'object') !== 'object'

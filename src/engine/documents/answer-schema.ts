@@ -5,35 +5,24 @@ import { exampleAnswer, isVerbatim } from './answer-example.ts'
 /** Levels that the schema describes, enough for the rows of a list. The example shows the rest. */
 const DEPTH = 3
 
-/** The schema of an answer: from the catalog, otherwise derived from the example, in which nothing is required. */
+const ENVELOPED: JsonObject = { allOf: [{ $ref: '#/components/schemas/Envelope' }] }
+const PREVIEW: JsonObject = { $ref: '#/components/schemas/Preview' }
+
+/**
+ * The schema of an answer: from the catalog, otherwise derived from the example, in which nothing is required. A
+ * preview may omit members at every level.
+ */
 export function answerSchema(catalog: Catalog, route: Route): JsonObject {
   const { example, responseSchema } = route.operation
-  if (responseSchema !== undefined) {
-    const schema = route.kind === 'sample' ? withoutPromises(responseSchema) : responseSchema
-    return isVerbatim(route) ? schema : { allOf: [{ $ref: '#/components/schemas/Envelope' }], ...schema }
-  }
+  if (route.full !== undefined) return isVerbatim(route) ? {} : PREVIEW
+  if (responseSchema !== undefined)
+    return isVerbatim(route) ? responseSchema : { ...ENVELOPED, ...responseSchema }
   if (isVerbatim(route)) return verbatimSchema(exampleAnswer(catalog, route))
   const { type, additionalProperties, properties } = objectSchema(
     isJsonObject(example) ? [example] : [],
     DEPTH,
   )
-  return compact({
-    type,
-    additionalProperties,
-    allOf: [{ $ref: '#/components/schemas/Envelope' }],
-    properties,
-  })
-}
-
-/** A preview may omit members at every level. */
-function withoutPromises(schema: JsonObject): JsonObject {
-  const members = Object.entries(schema).flatMap(([key, value]): [string, Json][] => {
-    if (key === 'required' && isArray(value)) return []
-    if (isArray(value))
-      return [[key, value.map((item) => (isJsonObject(item) ? withoutPromises(item) : item))]]
-    return [[key, isJsonObject(value) ? withoutPromises(value) : value]]
-  })
-  return Object.fromEntries(members)
+  return compact({ type, additionalProperties, ...ENVELOPED, properties })
 }
 
 function verbatimSchema(example: Json | undefined): JsonObject {

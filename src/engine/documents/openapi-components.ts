@@ -12,12 +12,21 @@ const readParts = once((): unknown =>
   JSON.parse(readFileSync(new URL('openapi-components.json', TEMPLATES), 'utf8')),
 )
 
-/** The components that operations refer to. */
-export function openapiComponents(protocols: readonly string[]): JsonObject {
+type Components = JsonObject & { readonly schemas: JsonObject }
+
+/** The components that operations refer to; the 402 states when the service charges. */
+export function openapiComponents(protocols: readonly string[], charging: string): Components {
   const parts = readParts()
   if (!isJsonObject(parts)) throw new TypeError('openapi-components.json is not an object')
-  const codes = { schemas: { Problem: { properties: { code: { examples: Object.keys(ERRORS) } } } } }
-  return [...['all', ...protocols].map((name) => parts[name]), codes].reduce<JsonObject>(merge, {})
+  const codes = { Problem: { properties: { code: { examples: Object.keys(ERRORS) } } } }
+  const terms = { PaymentRequired: { description: `The offers. Nothing was charged. ${charging}` } }
+  const { schemas, ...others } = ['all', ...protocols]
+    .map((name) => parts[name])
+    .reduce<JsonObject>(merge, {})
+  return {
+    ...merge(others, { responses: terms }),
+    schemas: merge(isJsonObject(schemas) ? schemas : {}, codes),
+  }
 }
 
 /** Merges objects at every level; members of the first come first. */

@@ -10,7 +10,7 @@ export function openapiParameter(parameter: Parameter): JsonObject {
   return compact({
     name: parameter.name,
     in: parameter.in,
-    required: parameter.required,
+    required: parameter.required || undefined,
     description: meaning === '' ? undefined : meaning,
     schema: parameter.default === '' ? admitEmpty(schema) : schema,
   })

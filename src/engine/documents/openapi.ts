@@ -1,14 +1,14 @@
-import type { Catalog, Credential, Route } from '../catalog/catalog.ts'
+import type { Catalog, Credential, Parameter, Route } from '../catalog/catalog.ts'
 import { bodyExample, kindOf } from '../catalog/body.ts'
 import { embedSchema, inputSchema, sizeLimit } from '../catalog/input-schema.ts'
-import { compact, type JsonObject } from '../base/json.ts'
+import { compact, type Json, type JsonObject } from '../base/json.ts'
 import { hasContent, type SuccessStatus } from '../base/success-status.ts'
 import { answerSchema } from './answer-schema.ts'
 import { exampleAnswer } from './answer-example.ts'
 import { listedRoutes } from './listed-operations.ts'
 import { openapiComponents, paymentInfo, receiptHeaders } from './openapi-components.ts'
 import { formSchema, openapiParameter } from './openapi-parameters.ts'
-import { isUpfront, type OperationView, viewRoute } from './operation-view.ts'
+import { chargingOfAll, isUpfront, type OperationView, viewRoute } from './operation-view.ts'
 import { howToPay, moneyNotice, nameMark } from './payment-guide.ts'
 import {
   addressOf,
@@ -18,6 +18,7 @@ import {
   type PlacedDocument,
   placedDocuments,
 } from './registry.ts'
+import { shapeOf, shareSchemas } from './shared-schemas.ts'
 
 /** Generates the OpenAPI 3.1.0 description of everything that is served; other documents refer to it. */
 export const openapi = defineDocument('openapi', (catalog, facts) => {
@@ -25,11 +26,19 @@ export const openapi = defineDocument('openapi', (catalog, facts) => {
   const placed = placedDocuments(catalog, facts.baseUrl)
   const isListed = catalog.openapiDocuments === 'list'
   const documents = isListed ? placed : []
+  const charging = chargingOfAll(routes.filter(({ kind }) => kind === 'paid'))
+  const components = openapiComponents(facts.protocols, charging)
+  const answers = answerSchemas(catalog, routes, Object.keys(components.schemas))
   const paths: Record<string, JsonObject> = {}
   for (const route of routes)
     paths[route.path] = {
       ...paths[route.path],
-      [route.operation.method.toLowerCase()]: openapiOperation(catalog, facts, route),
+      [route.operation.method.toLowerCase()]: openapiOperation(
+        catalog,
+        facts,
+        route,
+        answers.schemas.get(route),
+      ),
     }
   for (const [path, item] of documents.flatMap(documentPaths)) paths[path] = { ...paths[path], ...item }
   return packJson({
@@ -42,7 +51,11 @@ export const openapi = defineDocument('openapi', (catalog, facts) => {
       ? {}
       : { 'x-documents': Object.fromEntries(placed.map(({ name, paths }) => [name, [...paths]])) }),
     paths,
-    components: { ...openapiComponents(facts.protocols), ...securitySchemes(catalog) },
+    components: {
+      ...components,
+      schemas: { ...components.schemas, ...answers.components },
+      ...securitySchemes(catalog),
+    },
   })
 })
 
@@ -129,13 +142,15 @@ function security(catalog: Catalog, route: Route): JsonObject[] {
 /** The tag of the generated documents. */
 const DISCOVERY = 'discovery'
 
-const PROBLEM: JsonObject = { $ref: '#/components/responses/Problem' }
-
-/** Linters expect client errors by name. */
-const FAILURES: JsonObject = { '4XX': PROBLEM, default: PROBLEM }
+const FAILURES: JsonObject = { default: { $ref: '#/components/responses/Problem' } }
 
 /** The Operation Object of a route. */
-function openapiOperation(catalog: Catalog, facts: Facts, route: Route): JsonObject {
+function openapiOperation(
+  catalog: Catalog,
+  facts: Facts,
+  route: Route,
+  answer: JsonObject | undefined,
+): JsonObject {
   const { operation } = route
   const view = viewRoute(catalog, facts, route)
   const parameters = route.parameters.filter((each) => each.in !== 'body')
@@ -146,19 +161,30 @@ function openapiOperation(catalog: Catalog, facts: Facts, route: Route): JsonObj
     deprecated: view.deprecation === '' ? undefined : true,
     tags: operation.category === undefined ? undefined : [operation.category],
     security: security(catalog, route),
-    'x-title': view.title,
+    'x-title': route.kind === 'sample' ? undefined : view.title,
     'x-payment-info': paymentInfo(catalog, facts, route),
     'x-price-rule':
       typeof operation.price === 'object' && route.kind === 'paid' ? operation.price.rule : undefined,
     'x-settle': isUpfront(route) ? 'upfront' : undefined,
     'x-free-preview': route.sample,
-    'x-attribution': attributions(catalog, route),
+    'x-attribution': route.kind === 'sample' ? undefined : attributions(catalog, route),
     'x-available': view.unavailability === '' ? undefined : false,
-    parameters: parameters.length === 0 ? undefined : parameters.map(openapiParameter),
+    parameters: parameters.length === 0 ? undefined : parameters.map((each) => parameterOf(route, each)),
     externalDocs: view.page === '' ? undefined : { url: facts.baseUrl + view.page },
     requestBody: requestBody(route),
-    responses: responses(catalog, facts, route),
+    responses: responses(catalog, facts, route, answer),
   })
+}
+
+/** A parameter. A sample leaves the description to its paid route, where that is the same. */
+function parameterOf({ full, operation }: Route, parameter: Parameter): JsonObject {
+  const { description, ...rest } = openapiParameter(parameter)
+  const isSaid =
+    full !== undefined &&
+    operation.parameters.some(
+      (each) => each.name === parameter.name && openapiParameter(each)['description'] === description,
+    )
+  return isSaid ? rest : compact({ ...rest, description })
 }
 
 /** The Request Body Object of a route. */
@@ -186,18 +212,20 @@ function pointerOf(path: readonly string[]): string {
   return path.map((step) => `/${encodeURIComponent(step.replaceAll('/', '~1'))}`).join('')
 }
 
+/** What no other member says. A sample is described at its paid route. */
 function describe(view: OperationView, route: Route): string {
-  const paragraphs = [
-    route.kind === 'sample' ? view.preview : '',
-    view.deprecation,
-    view.useWhen,
-    view.description,
-    view.freshness,
-    view.price === '' ? view.cost : `${view.cost} ${view.charging}`,
-    view.identity,
-    route.kind === 'sample' ? '' : view.preview,
-    view.unavailability,
-  ]
+  const paragraphs =
+    route.kind === 'sample'
+      ? [view.preview, view.unavailability]
+      : [
+          view.deprecation,
+          view.useWhen,
+          view.description,
+          route.operation.cache === undefined ? '' : view.freshness,
+          isUpfront(route) ? `${view.cost} ${view.charging}` : view.cost,
+          view.identity,
+          view.unavailability,
+        ]
   return paragraphs.filter((each) => each !== '').join('\n\n')
 }
 
@@ -207,14 +235,38 @@ function attributions({ sources }: Catalog, { operation }: Route): string[] | un
   return lines.length === 0 ? undefined : [...new Set(lines)]
 }
 
-function responses(catalog: Catalog, { protocols }: Facts, route: Route): JsonObject {
+/** The shapes of answers by their routes; what several answers contain is a component. */
+function answerSchemas(
+  catalog: Catalog,
+  routes: readonly Route[],
+  taken: readonly string[],
+): { readonly schemas: ReadonlyMap<Route, JsonObject>; readonly components: JsonObject } {
+  const { schemas, components } = shareSchemas(
+    routes.map((route) => shapeOf(answerSchema(catalog, route))),
+    taken,
+  )
+  return {
+    schemas: new Map(routes.map((route, index) => [route, schemas[index] ?? {}])),
+    components,
+  }
+}
+
+/** An answer whose schema is derived shows its deeper levels in an example. */
+function shownExample(catalog: Catalog, route: Route): Json | undefined {
+  const isDerived = route.full === undefined && route.operation.responseSchema === undefined
+  return isDerived ? exampleAnswer(catalog, route) : undefined
+}
+
+function responses(
+  catalog: Catalog,
+  { protocols }: Facts,
+  route: Route,
+  answer: JsonObject | undefined,
+): JsonObject {
   const paid = route.kind === 'paid'
   const { mediaType: media, stream, statuses } = route.operation.response
   const isJson = media === undefined || kindOf(media) === 'json'
-  const described = compact({
-    schema: answerSchema(catalog, route),
-    example: exampleAnswer(catalog, route),
-  })
+  const described = compact({ schema: answer, example: shownExample(catalog, route) })
   const success = (status: SuccessStatus): JsonObject =>
     compact({
       description: `The answer${paid ? ', paid' : ''}${stream ? ', sent while it is made' : ''}.`,
@@ -238,10 +290,7 @@ const SIGNATURE: JsonObject = {
   content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
 }
 
-const VALIDATION: JsonObject = {
-  description: 'A parameter is missing or does not fit; nothing is charged.',
-  content: { 'application/json': { schema: { $ref: '#/components/schemas/HTTPValidationError' } } },
-}
+const VALIDATION: JsonObject = { $ref: '#/components/responses/HTTPValidationError' }
 
 /** Path items of a document, one for each of its paths. */
 function documentPaths({ name, paths, title, summary, type }: PlacedDocument): [string, JsonObject][] {

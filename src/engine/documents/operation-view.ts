@@ -1,6 +1,6 @@
 import { withoutPaid } from '../catalog/route-path.ts'
 import { type Catalog, type Operation, type Route, routeKey, type ToolEndpoint } from '../catalog/catalog.ts'
-import { formatShort } from '../base/money.ts'
+import { formatShort, shortDecimal } from '../base/money.ts'
 import type { Price } from '../catalog/price/price.ts'
 import { type PriceRow, priceTable, ruleNote, spellRule } from '../catalog/price/text.ts'
 import { spellPaths, spellReferences } from '../catalog/route-reference.ts'
@@ -78,7 +78,7 @@ export function viewRoute(catalog: Catalog, facts: Facts, route: Route): Operati
   return {
     ...viewOperation(catalog, operation, price, spellPaths),
     name: routeKey(route),
-    title: titleOf(operation, wordsOf(full || route.path)) + (full === '' ? '' : ' (free preview)'),
+    title: routeTitle(route) + (full === '' ? '' : ' (free preview)'),
     summary,
     promise: sentence(summary),
     cost: price === undefined ? 'Free: no payment.' : costOf(price),
@@ -195,6 +195,11 @@ export const UNAVAILABLE = 'Not available now.'
 
 const DEPRECATED = 'Deprecated: it still answers, and may be removed.'
 
+/** Two or three words for a route. */
+export function routeTitle({ operation, full, path }: Route): string {
+  return titleOf(operation, wordsOf(full ?? path))
+}
+
 /** Two or three words for an operation: its own title, otherwise those of its tool, or of its path. */
 function titleOf({ title, tool, id }: Operation, name: string): string {
   if (title !== undefined) return title
@@ -234,7 +239,7 @@ export function spellDollars(price: Price): string {
 
 /** An amount in USD for people, from its decimal: `$0.005` for `0.005000`. */
 export function dollarsOf(amount: string): string {
-  return `$${amount.replace(/(\.\d\d\d*?)0+$/, '$1')}`
+  return `$${shortDecimal(amount)}`
 }
 
 function inDollars({ call, price }: PriceRow): PriceRow {

@@ -8,7 +8,7 @@ const STEPS: readonly (readonly [name: keyof Funnel, label: string])[] = [
   ['presented', 'Payment received'],
   ['verified', 'Verified'],
   ['settled', 'Settled'],
-  ['sent', 'Delivered'],
+  ['sent', 'Sent'],
   ['uncharged', 'Verified, not charged'],
 ]
 

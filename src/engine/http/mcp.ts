@@ -5,13 +5,14 @@ import type { Cache } from '../cache/cache.ts'
 import { COMMON_CARD_PATH, MCP_PATH, serverCardPath } from '../documents/mcp-servers.ts'
 import { isJsonObject } from '../base/json.ts'
 import { answerCall, type ToolCallDeps } from '../mcp/call.ts'
-import { handleMessage, hostsOf, parseMessage, refusalOf, serverAt, type AnswerCall } from '../mcp/server.ts'
+import { handleMessage, hostsOf, isServedAt, parseMessage, serverAt, type AnswerCall } from '../mcp/server.ts'
 import type { ToolServer } from '../mcp/tool-server.ts'
 import { fixedPrice } from '../payment/call-price.ts'
 import type { PurchaseDeps } from '../purchase/request.ts'
 import { type UsageStore } from '../usage/usage-store.ts'
 import { soldName } from '../usage/counts.ts'
 import { BUSY, type BodyReader, discardBody, TOO_DEEP, TOO_MANY } from './body.ts'
+import { CORS } from './cors.ts'
 import { note } from './reply.ts'
 import { disconnectSignal } from './buyer-connections.ts'
 import { type Deliveries } from './deliveries.ts'
@@ -30,8 +31,6 @@ export interface McpSettings
   /** The address of this process; undefined while it does not listen. */
   readonly bound: () => string | undefined
   readonly observe: Observe | undefined
-  /** Origins of other sites whose pages may call; `*` allows all. */
-  readonly mcpOrigins: readonly string[]
 }
 
 export interface McpServing {
@@ -42,6 +41,15 @@ export interface McpServing {
 }
 
 const METHODS = 'POST, GET, DELETE'
+
+/** Pages of every origin may call, as over HTTP: there are no sessions and no cookies that a page could abuse. */
+const PREFLIGHT = {
+  'Access-Control-Allow-Methods': METHODS,
+  'Access-Control-Allow-Headers':
+    'Content-Type, Accept, Authorization, X-API-Key, MCP-Protocol-Version, Mcp-Method, Mcp-Name, SIGN-IN-WITH-X',
+  'Access-Control-Max-Age': '86400',
+}
+
 const CARD = '/server-card'
 
 /** Serves the MCP servers of the catalog. The card of each is a document of the router, and has a path here too. */
@@ -73,12 +81,10 @@ async function answerMessage(settings: McpSettings, ctx: Context, server: ToolSe
   const { revision, purchases, cache } = settings.serving.now
   const { facts } = revision
   const hosts = hostsOf([facts.baseUrl, ...facts.mcpServers.values()], settings.bound())
-  const { origin } = ctx.headers
-  const refusal = refusalOf({ host: ctx.host, origin }, hosts, settings.mcpOrigins)
-  if (refusal !== undefined) return refuse(ctx, 403, -32000, refusal)
-  if (origin !== undefined) allow(ctx, origin)
+  if (!isServedAt(ctx.host, hosts)) return refuse(ctx, 403, -32000, 'this Host is not served here')
+  ctx.set(CORS)
   if (ctx.method === 'OPTIONS') {
-    ctx.set('Allow', METHODS)
+    ctx.set({ Allow: METHODS, ...PREFLIGHT })
     ctx.status = 204
     return
   }
@@ -166,15 +172,4 @@ function refuse(ctx: Context, status: number, code: number, message: string): vo
   ctx.status = status
   ctx.set('Content-Type', 'application/json')
   ctx.body = JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id: null })
-}
-
-/** Allows pages of our own hosts; those of other hosts were refused before. */
-function allow(ctx: Context, origin: string): void {
-  ctx.set({
-    'Access-Control-Allow-Origin': origin,
-    Vary: 'Origin',
-    'Access-Control-Allow-Methods': METHODS,
-    'Access-Control-Allow-Headers':
-      'Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Authorization, X-API-Key, SIGN-IN-WITH-X',
-  })
 }

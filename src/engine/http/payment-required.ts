@@ -7,7 +7,7 @@ import type { IgnoredParameter, RawParameters, Validated, Validator } from '../c
 import { chargingOf, isUpfront } from '../documents/operation-view.ts'
 import { ERRORS, type CorrectedOffer, type ErrorCode } from '../base/errors.ts'
 import { asciiJson, compact, digestJson, type Json, type JsonObject } from '../base/json.ts'
-import type { Micros } from '../base/money.ts'
+import { formatShort, type Micros } from '../base/money.ts'
 import type { Challenge } from '../payment/challenge.ts'
 import { digestArguments, scopeOf, UNREADY, type Readiness } from '../purchase/execution.ts'
 import { quoteCall } from '../purchase/purchase.ts'
@@ -32,6 +32,12 @@ export const UNPAID: Reason = {
   detail: 'send the request again with a payment for one of these offers',
 }
 
+/** The same of a request that would fail even with a payment. */
+const UNREPAIRED: Reason = {
+  ...UNPAID,
+  detail: 'this request would fail: repair it as would_fail says before you pay',
+}
+
 /** What scripts of other origins read of a 402: fewer names than elsewhere, since its headers have to stay small. */
 const EXPOSED = {
   'Access-Control-Expose-Headers':
@@ -44,6 +50,10 @@ export interface PaymentRequiredSettings {
   readonly docs: string
   /** Whether the money is worthless. */
   readonly testnet: boolean
+  /** Two or three words for what is sold. */
+  readonly title: string
+  /** An answer; undefined when the catalog shows none. */
+  readonly example: Json | undefined
 }
 
 /**
@@ -57,8 +67,15 @@ export function compilePaymentRequired(
 ): PaymentRequired {
   const wordsOf = (reason: Reason, quote: Quote | undefined): string =>
     asciiJson({ ...problemOf(reason), ...forReaders(route, quote, settings) }).slice(1, -1)
+  const unpaidOf = (quote: Quote | undefined): string =>
+    wordsOf({ ...UNPAID, detail: spellOffer(route, quote, settings) }, quote)
   const { price } = route.operation
-  const unpaid = typeof price === 'bigint' ? wordsOf(UNPAID, { amount: price }) : undefined
+  const unpaid = typeof price === 'bigint' ? unpaidOf({ amount: price }) : undefined
+  const textOf = ({ quote, wouldFail }: Preflight, reason: Reason): string => {
+    if (reason !== UNPAID) return wordsOf(reason, quote)
+    return wouldFail === undefined ? (unpaid ?? unpaidOf(quote)) : wordsOf(UNREPAIRED, quote)
+  }
+  const shown = shownExample(settings)
   const prepare = (preflight: Preflight, reason: Reason): (() => Reply) => {
     const { resource, scope, contentDigest, quote, wouldFail, ignored } = preflight
     const challenges = quote === undefined ? [] : [...challengesOf(quote.amount).values()]
@@ -67,13 +84,14 @@ export function compilePaymentRequired(
     const standing = { 'Content-Type': PROBLEM_TYPE, 'Cache-Control': 'no-store', ...exposed, ...headers }
     const asked = { resource, scope, contentDigest, error: code, reoffer }
     const issues = challenges.map((challenge) => challenge.prepare(asked))
-    let rest = reason === UNPAID && unpaid !== undefined ? unpaid : wordsOf(reason, quote)
+    const before = wouldFail === undefined ? '{' : `{"would_fail":${wouldFail},`
+    let rest = textOf(preflight, reason)
     if (ignored !== undefined) rest += `,"ignored_parameters":${ignored}`
-    if (wouldFail !== undefined) rest += `,"would_fail":${wouldFail}`
+    if (reason === UNPAID) rest += shown
     rest += '}'
     return () => {
       const all: Record<string, string> = { ...standing }
-      let body = '{'
+      let body = before
       for (const issue of issues) {
         const issued = issue()
         Object.assign(all, issued.headers)
@@ -94,8 +112,29 @@ export function compilePaymentRequired(
 /** An unpaid request gets no hint: the detail says what to do. */
 function problemOf(reason: Reason): JsonObject {
   const { hint, ...problem } = problemMembers(reason.code, reason.detail, 'no')
-  return compact({ ...problem, hint: reason === UNPAID ? undefined : hint })
+  return compact({ ...problem, hint: reason.code === UNPAID.code ? undefined : hint })
 }
+
+/** What a call costs and what to do, as one sentence. */
+function spellOffer(
+  { operation: { price }, sample }: Route,
+  quote: Quote | undefined,
+  { title }: PaymentRequiredSettings,
+): string {
+  if (quote === undefined) return UNPAID.detail
+  // The parts of a computed price are known when its arguments are.
+  const isLeast = typeof price === 'object' && quote.parts === undefined
+  const trial = sample === undefined ? '' : ', or try the free sample'
+  return `${title} costs $${formatShort(quote.amount)}${isLeast ? ' or more' : ''}: ${UNPAID.detail}${trial}.`
+}
+
+/** The example as the last member; a longer one is on the page that `docs` links to. */
+function shownExample({ example }: PaymentRequiredSettings): string {
+  const text = example === undefined ? '' : asciiJson(example)
+  return text === '' || text.length > LONGEST_EXAMPLE ? '' : `,"example":${text}`
+}
+
+const LONGEST_EXAMPLE = 4_096
 
 function forReaders(
   route: Route,

@@ -8,6 +8,8 @@ import {
 import { PROXY } from '../catalog/check-context.ts'
 import { compileValidator, type Validator } from '../catalog/validator.ts'
 import { type LiveDocument, liveDocuments } from '../documents/all.ts'
+import { exampleAnswer } from '../documents/answer-example.ts'
+import { routeTitle } from '../documents/operation-view.ts'
 import { type Facts, operationPath, PAGE_TYPE } from '../documents/registry.ts'
 import { PAGE_HEADERS } from '../documents/page-frame.ts'
 import { renderNotFound } from '../documents/site-pages.ts'
@@ -133,7 +135,13 @@ function serveRoute(
     },
     get paymentRequired(): PaymentRequired | undefined {
       const testnet = usesTestNetworks(catalog.payments)
-      const settings = { baseUrl, docs: docsPath(catalog, route), testnet }
+      const settings = {
+        baseUrl,
+        docs: docsPath(catalog, route),
+        testnet,
+        title: routeTitle(route),
+        example: exampleAnswer(catalog, route),
+      }
       const made = isPaid ? compilePaymentRequired(route, challengesFor, settings) : undefined
       return keep(this, 'paymentRequired', made)
     },

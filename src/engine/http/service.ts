@@ -31,10 +31,7 @@ export interface ServiceSettings
   extends
     Omit<RevisionSettings, 'protocols'>,
     Omit<LiveSettings, 'usageStore' | 'refused' | 'phase'>,
-    Pick<
-      AppSettings,
-      'bound' | 'mcpOrigins' | 'observe' | 'openRequest' | 'operatorRoute' | 'random' | 'trustProxy'
-    > {
+    Pick<AppSettings, 'bound' | 'observe' | 'openRequest' | 'operatorRoute' | 'random' | 'trustProxy'> {
   readonly sleep: (ms: number) => Promise<void>
   readonly every: Every
   /** The protocols of a catalog; called for every revision. */

@@ -123,19 +123,9 @@ export function hostsOf(addresses: Iterable<string>, bound: string | undefined):
   return new Set(local ? [...own, ...LOOPBACK] : own)
 }
 
-/**
- * Why a request is not let in: a page of another site may have sent it, through a name that leads to this machine.
- * `origins` are those whose pages may call besides our own; `*` stands for all.
- */
-export function refusalOf(
-  { host, origin }: { readonly host: string; readonly origin: string | undefined },
-  hosts: ReadonlySet<string>,
-  origins: readonly string[],
-): string | undefined {
-  if (!hosts.has(hostnameOf(`http://${host}`))) return 'this Host is not served here'
-  if (origin === undefined || hosts.has(hostnameOf(origin))) return undefined
-  const isAllowed = origins.includes('*') || origins.includes(origin)
-  return isAllowed ? undefined : 'this Origin may not call here: its operator can add it to MCP_ORIGINS'
+/** Whether a Host is one of these: a page of another site may have sent the request through a name that leads here. */
+export function isServedAt(host: string, hosts: ReadonlySet<string>): boolean {
+  return hosts.has(hostnameOf(`http://${host}`))
 }
 
 function hostnameOf(url: string): string {

@@ -1,5 +1,4 @@
 import type { Binding, Catalog, Operation, Tool, ToolEndpoint } from '../catalog/catalog.ts'
-import { isJsonMedia } from '../catalog/body.ts'
 import { inputSchema } from '../catalog/input-schema.ts'
 import { toArgument, compileArguments, type Validated } from '../catalog/validator.ts'
 import { highestOf } from '../catalog/price/price.ts'
@@ -13,12 +12,13 @@ import {
 } from '../documents/mcp-servers.ts'
 import { type OperationView, viewTool } from '../documents/operation-view.ts'
 import { joinSentences } from '../base/words.ts'
-import { compact, isJsonObject, type JsonObject } from '../base/json.ts'
+import { compact, type JsonObject } from '../base/json.ts'
 import { formatPrice, type Micros } from '../base/money.ts'
 import { challengesOf } from '../payment/endpoint-challenges.ts'
 import type { Challenge } from '../payment/challenge.ts'
 import type { Protocol } from '../payment/protocol.ts'
 import type { ServedOperation } from '../purchase/execution.ts'
+import { outputSchema } from './output-schema.ts'
 
 /** One tool with all that answers its calls. */
 export interface ServedTool {
@@ -200,6 +200,7 @@ function describeTool(endpoint: ToolEndpoint, served: ServedOperation, view: Ope
   const { operation, parameters } = endpoint
   const { price } = operation
   const largest = price === undefined ? undefined : highestOf(price)
+  const output = outputSchema(operation)
   return {
     name: view.name,
     title: view.title,
@@ -212,7 +213,7 @@ function describeTool(endpoint: ToolEndpoint, served: ServedOperation, view: Ope
       view.chargedFirst,
     ),
     inputSchema: inputSchema(parameters, operation.body),
-    ...outputOf(operation),
+    ...(output === undefined ? {} : { outputSchema: output }),
     annotations: annotationsOf(endpoint, served, view),
     // Read by the client of Cloudflare's agents, which passes it on to its model.
     ...(largest === undefined
@@ -224,25 +225,6 @@ function describeTool(endpoint: ToolEndpoint, served: ServedOperation, view: Ope
           },
         }),
   }
-}
-
-/**
- * The members of an answer and what they mean, one level deep: a list of tools is read before every task, and clients
- * refuse an answer that breaks a promise, although it was paid for. Of what is no JSON object nothing is promised.
- */
-function outputOf({
-  responseSchema,
-  response: { mediaType, stream },
-}: Operation): Pick<ToolDescription, 'outputSchema'> {
-  const isJson = mediaType === undefined || isJsonMedia(mediaType)
-  if (responseSchema === undefined || !isJson || stream) return {}
-  const { type = 'object', properties } = responseSchema
-  if (type !== 'object') return {}
-  const members = Object.entries(isJsonObject(properties) ? properties : {}).map(([name, member]) => {
-    const { type, description } = isJsonObject(member) ? member : {}
-    return [name, compact({ type, description })] as const
-  })
-  return { outputSchema: { type: 'object', properties: Object.fromEntries(members) } }
 }
 
 /** Hints in the terms of MCP: a tool is read-only unless its handler stores, which never overwrites. */

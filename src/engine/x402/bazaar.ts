@@ -9,6 +9,7 @@ import {
 import { bodyExample, JSON_MEDIA, kindOf } from '../catalog/body.ts'
 import { inputOf, inputSchema, parameterSchema } from '../catalog/input-schema.ts'
 import { compact, isJsonObject, type Json, type JsonObject } from '../base/json.ts'
+import { shortenAtWord } from '../base/words.ts'
 
 /** Everything; without the dialect of the schema; without tags; without limits; without choices and what is required; types only. */
 const INPUTS = ['full', 'tagged', 'limited', 'plain', 'outline', 'bare'] as const
@@ -273,7 +274,7 @@ function typedSchema(parameter: Parameter, detail: Detail): JsonObject {
 function outputExample(example: Json | undefined, { levels, members, row: most, text }: Detail): JsonObject {
   if (!isJsonObject(example)) return {}
   const shrink = (value: Json, left: number): Json | undefined => {
-    if (typeof value === 'string') return shorten(value, text)
+    if (typeof value === 'string') return shortenAtWord(value, text)
     if (Array.isArray(value)) {
       const [first] = value
       const shown = first === undefined ? undefined : shrink(first, left - 1)
@@ -294,10 +295,4 @@ function outputExample(example: Json | undefined, { levels, members, row: most, 
   const row = shown.findIndex(([, value]) => Array.isArray(value) && isJsonObject(value[0]))
   const before = row < members ? members : members - 1
   return Object.fromEntries(shown.filter((_, index) => index < before || index === row))
-}
-
-/** A text that is cut shows it: half an address would be a plausible wrong one. */
-function shorten(text: string, most: number): string {
-  const characters = Array.from(text)
-  return characters.length <= most ? text : `${characters.slice(0, most).join('')}...`
 }

@@ -90,7 +90,6 @@ export async function openRecordingShop(
       protocols: () => [freeProtocol((amount) => settled.push(amount))],
       baseUrl: url,
       mcpUrls: {},
-      mcpOrigins: [],
       trustProxy: false,
       observe: undefined,
       sandbox: false,

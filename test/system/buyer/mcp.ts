@@ -4,6 +4,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { Client, type ClientCapabilities } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import t, { type Test } from 'tap'
 import { isJsonObject, type Json, type JsonObject } from '../../../src/engine/base/json.ts'
 import { openBreakingProxy } from '../../support/breaking-proxy.ts'
@@ -355,6 +357,49 @@ t.test('asks the user above the threshold, in clients of both eras', async (t) =
   const mute = await openProxy(t, { key, stateDir, flags })
   t.match((await mute.call(WORK, { n: 3 })).text, /cannot ask its user\. Nothing was paid.*--ask-above/)
   t.equal(await shop.onchain.charges(addressOf(key)), 2)
+})
+
+t.test('asks the user of the official client above 0.05 USD, unless another amount is given', async (t) => {
+  const place = t.testdir({
+    'catalog.yaml': readFileSync(CATALOG, 'utf8').replaceAll('price: 0.01', 'price: 0.06'),
+  })
+  const dear = await shop.branch({ CATALOG: join(place, 'catalog.yaml') })
+  t.teardown(() => dear.stop())
+  const key = await shop.wallet()
+  const asked: string[] = []
+  const connect = async (capabilities: ClientCapabilities, limits: readonly string[]): Promise<Client> => {
+    const client = new Client({ name: 'test', version: '1' }, { capabilities })
+    if (capabilities.elicitation !== undefined)
+      client.setRequestHandler('elicitation/create', ({ params }) => {
+        asked.push(params.message)
+        return { action: 'accept', content: {} }
+      })
+    const [command, args] = nodeCommand([
+      MAIN,
+      'mcp',
+      `${dear.url}/mcp/tools`,
+      '--data-dir',
+      t.testdirName,
+      '--max-per-call',
+      '0.1',
+      '--max',
+      '5',
+      ...limits,
+    ])
+    const env = { PATH: process.env['PATH'] ?? '', PAYER_PRIVATE_KEY: key }
+    await client.connect(new StdioClientTransport({ command, args: [...args], env, stderr: 'ignore' }))
+    t.teardown(() => client.close())
+    return client
+  }
+  const able = await connect({ elicitation: {} }, [])
+  t.notOk((await able.callTool({ name: WORK, arguments: { n: 1 } })).isError)
+  t.match(asked, [/^Pay 0\.06 USD .* for one call of other_work\?/])
+  const higher = await connect({ elicitation: {} }, ['--ask-above', '0.06'])
+  t.notOk((await higher.callTool({ name: WORK, arguments: { n: 2 } })).isError)
+  t.equal(asked.length, 1, 'not at the amount itself')
+  const mute = await connect({}, [])
+  t.notOk((await mute.callTool({ name: WORK, arguments: { n: 3 } })).isError, 'up to --max-per-call')
+  t.equal(await shop.onchain.charges(addressOf(key)), 3)
 })
 
 t.test('pays by MPP at the servers that the index of a shop names', async (t) => {

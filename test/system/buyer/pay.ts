@@ -128,7 +128,7 @@ t.test('shows each step to a person on stderr, and the answer alone on stdout', 
   t.equal(ran.code, 0)
   t.match(
     ran.err,
-    /402 payment required[^]*0\.010000 USD in USDC on Base Sepolia[^]*signed by 0x[^]*settled in 0x[^]*charged: yes/,
+    /402 payment required[^]*0\.01 USD in USDC on Base Sepolia[^]*signed by 0x[^]*settled in 0x[^]*charged: yes/,
   )
   t.match(JSON.parse(ran.out), { greeting: 'Hello Bob' })
 })

@@ -203,4 +203,8 @@ t.test('serves a catalog of free routes without a payment configuration', async 
   t.equal((await fetch(`${server.url}/greet`)).status, 200)
   t.equal((await fetch(`${server.url}/greet`)).headers.get('ratecard-sandbox'), null, 'this is no sandbox')
   t.match(await (await fetch(`${server.url}/sum`)).json(), { sum: 2 }, 'a handler need not be async')
+  t.match(server.output(), /^catalog: 2 routes, /m)
+  const [, pages = ''] = /^pages: (\S+)$/m.exec(server.output()) ?? []
+  const page = await fetch(pages, { headers: { Accept: 'text/html' } })
+  t.match(page.headers.get('content-type'), 'text/html', 'it says where its pages are')
 })

@@ -151,7 +151,7 @@ t.test('shows amount, network, recipient and network fee to a person', async (t)
     new RegExp(
       [
         '402 payment required',
-        `0.005000 USD in pathUSD on Tempo Moderato \\(eip155:42431\\) to ${shop.recipient}, and the network’s fee`,
+        `0.005 USD in pathUSD on Tempo Moderato \\(eip155:42431\\) to ${shop.recipient}, and the network’s fee`,
         `signed by ${payer}`,
         'settled in 0x[0-9a-f]{64}',
         '200, charged: yes',

@@ -104,6 +104,27 @@ t.test('looks whether the site behind the catalog answers', async (t) => {
   t.match((await run()).out, /fails +passthrough +\S+ cannot be reached: nothing listens there/)
 })
 
+t.test('says at start which source may not be sold, and --production-strict refuses to start', async (t) => {
+  const open =
+    'source tides: does not say whether it may be sold: /paid/greet; terms: https://tides.example/terms'
+  t.match(server.output(), open)
+  const strict = ['--production-strict', '--port', '0', '--data-dir']
+  const env = { ...MEANS, HOST: '127.0.0.1' }
+  const refused = await runProgram(['serve', ...files, ...strict, t.testdir()], env)
+  t.equal(refused.code, 1)
+  t.match(refused.stderr, `ratecard serve: ${open}`)
+  t.equal(refused.stdout, '', 'it does not listen')
+
+  const place = t.testdir({
+    'catalog.yaml': catalogText(ROUTES.replace('resale: unknown', 'resale: allowed'), HEAD),
+  })
+  const sound = ['--catalog', join(place, 'catalog.yaml'), '--handlers', join(folder, 'handlers')]
+  const allowed = await startServer({ args: [...sound, '--production-strict'], env })
+  t.teardown(() => allowed.stop())
+  t.equal((await fetch(`${allowed.url}/paid/greet`)).status, 402)
+  t.notMatch(allowed.output(), 'may be sold')
+})
+
 t.test('finds every setting that would lose money before the first payment', async (t) => {
   const poor = randomKey()
   const wrong = await examine({

@@ -82,18 +82,21 @@ t.test('passes a service whose catalog, OpenAPI document and 402s agree', async 
   t.match(plain.out, /^\d+ routes: \/openapi\.json, 402, .* say the same$/m)
 })
 
-t.test('finds the documents of a service whose OpenAPI leaves them out', async (t) => {
+t.test('finds the documents of a service whose OpenAPI lists them', async (t) => {
   const place = t.testdir({
-    'catalog.yaml': `${readFileSync(CATALOG, 'utf8')}openapi_documents: omit\n`,
+    'catalog.yaml': readFileSync(CATALOG, 'utf8').replace(
+      'openapi_documents: omit',
+      'openapi_documents: list',
+    ),
     src: t.fixture('symlink', join(dirname(CATALOG), 'src')),
   })
   const file = join(place, 'catalog.yaml')
-  const brief = await startServer({ args: ['--sandbox', '--offline', '--catalog', file] })
-  t.teardown(() => brief.stop())
-  const { code, report } = await examine(brief.url)
+  const full = await startServer({ args: ['--sandbox', '--offline', '--catalog', file] })
+  t.teardown(() => full.stop())
+  const { code, report } = await examine(full.url)
   t.strictSame(report.differences, [])
   t.equal(code, 0)
-  const planned = await runLine(['plan', file, '--against', brief.url])
+  const planned = await runLine(['plan', file, '--against', full.url])
   t.equal(planned.code, 0, planned.err)
 })
 

@@ -40,7 +40,7 @@ async function run<T>({ server, node, payTo }: Shop, ...args: string[]): Promise
   return JSON.parse(ran.stdout) as T
 }
 
-const exported = (shop: Shop): Promise<Row[]> => run<Row[]>(shop, 'export', '--format', 'json')
+const exported = (shop: Shop): Promise<Row[]> => run<Row[]>(shop, 'export', '--json')
 
 function common(rows: readonly Row[]): unknown[] {
   const buyers = new Set(BUYERS.map(addressOf).map((each) => each.toLowerCase()))

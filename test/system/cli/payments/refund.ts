@@ -114,7 +114,7 @@ t.test('shows what is owed and what was sent to the buyer, in the books and in t
     })
     return out
   }
-  const exported = JSON.parse(await command('export', '--format', 'json')) as {
+  const exported = JSON.parse(await command('export', '--json')) as {
     payment: string
     refund: string
     refund_transaction: string

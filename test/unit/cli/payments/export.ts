@@ -87,7 +87,7 @@ t.test('two adjacent periods export every charge once, by the time of its settle
     keys.push((await fixture.record(purchase, at, sell(receiptOf(purchase)))).id)
   }
   const rowsOf = async (...flags: string[]): Promise<string[]> =>
-    (JSON.parse((await exported(t, fixture, '--format', 'json', ...flags)).out) as { payment: string }[]).map(
+    (JSON.parse((await exported(t, fixture, '--json', ...flags)).out) as { payment: string }[]).map(
       ({ payment }) => payment,
     )
   t.strictSame(await rowsOf('--until', '2026-10-01'), keys.slice(0, 1))
@@ -99,11 +99,11 @@ t.test('two adjacent periods export every charge once, by the time of its settle
 t.test('exports the same columns as JSON, as an array also when it is empty', async (t) => {
   const fixture = openLedgerFixture(t)
   await fixture.record(purchaseOf(), Date.now())
-  t.strictSame(JSON.parse((await exported(t, fixture, '--format', 'json')).out), [])
+  t.strictSame(JSON.parse((await exported(t, fixture, '--json')).out), [])
   t.equal((await exported(t, fixture)).out, HEAD)
   const purchase = purchaseOf()
   await fixture.record(purchase, Date.now() - 1, sell(receiptOf(purchase)))
-  const [row = {}] = JSON.parse((await exported(t, fixture, '--format', 'json')).out) as object[]
+  const [row = {}] = JSON.parse((await exported(t, fixture, '--json')).out) as object[]
   t.equal(Object.keys(row).join(','), HEAD)
 })
 
@@ -126,8 +126,6 @@ t.test('escapes formulas that a stranger has put into a payment', async (t) => {
 
 t.test('refuses wrong flags', async (t) => {
   for (const [flags, says] of [
-    [['--format', 'xls'], /--format takes csv or json/],
-    [['--format', ''], /--format takes csv or json/],
     [['--until', 'soon'], /--until takes/],
     [['--since', '1h', '--until', '2h'], /--until has to be later than --since/],
   ] as const) {

@@ -81,8 +81,7 @@ t.test('deletes what a payer has bought at once, and keeps the money side of cha
   const rows = await runLine([
     'payments',
     'export',
-    '--format',
-    'json',
+    '--json',
     '--payer',
     PAYER,
     '--data-dir',

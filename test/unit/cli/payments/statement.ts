@@ -48,15 +48,7 @@ async function fill(t: Test): Promise<LedgerFixture> {
 }
 
 t.test('sums up one month by network and asset, with refunds and gas as rows of their own', async (t) => {
-  const { out, err } = await statement(
-    t,
-    await fill(t),
-    '2026-10',
-    '--format',
-    'csv',
-    '--coin-price',
-    'ETH=3000.5',
-  )
+  const { out, err } = await statement(t, await fill(t), '2026-10', '--csv', '--coin-price', 'ETH=3000.5')
   t.strictSame(out.split('\n'), [
     'month,network,token,asset,kind,payments,amount,unit,usd',
     `2026-10,eip155:42431,PathUSD,${PATH_USD},sales,1,0.003000,PathUSD,0.003000`,
@@ -74,7 +66,7 @@ t.test('shows gas in the coin alone, where no price is given, and says how to gi
   t.match(out, /^MONTH +NETWORK +TOKEN +ASSET +KIND +PAYMENTS +AMOUNT +UNIT +USD$/m)
   t.match(out, /gas +3 +0\.0000003 +ETH$/m)
   t.match(err, /add --coin-price ETH=PRICE/)
-  const csv = await statement(t, fixture, '2026-10', '--format', 'csv', '--coin-price', 'POL=1')
+  const csv = await statement(t, fixture, '2026-10', '--csv', '--coin-price', 'POL=1')
   const rows = parseCsv(csv.out, { columns: true }) as Record<string, string>[]
   t.strictSame(
     rows.filter(({ kind }) => kind === 'gas').map(({ usd }) => usd),
@@ -86,7 +78,7 @@ t.test('counts every sale and refund in one month', async (t) => {
   const fixture = await fill(t)
   const sums = new Map<string, number>()
   for (const month of ['2026-09', '2026-10', '2026-11']) {
-    const { out } = await statement(t, fixture, month, '--format', 'csv')
+    const { out } = await statement(t, fixture, month, '--csv')
     for (const { kind = '', payments } of parseCsv(out, { columns: true }) as Record<string, string>[])
       sums.set(kind, (sums.get(kind) ?? 0) + Number(payments))
   }
@@ -94,11 +86,19 @@ t.test('counts every sale and refund in one month', async (t) => {
   t.equal((await statement(t, fixture, '2026-01')).out, 'no sale and no refund in 2026-01')
 })
 
-t.test('refuses what is no month, no format and no price of a coin', async (t) => {
+t.test('prints the rows of the CSV as JSON too', async (t) => {
+  const fixture = await fill(t)
+  const [head = '', ...lines] = (await statement(t, fixture, '2026-10', '--csv')).out.split('\n')
+  const rows: Record<string, string>[] = JSON.parse((await statement(t, fixture, '2026-10', '--json')).out)
+  t.equal(rows.length, lines.length)
+  t.strictSame(Object.keys(rows[0] ?? {}), head.split(','))
+})
+
+t.test('refuses what is no month, two formats and no price of a coin', async (t) => {
   for (const [words, says] of [
     [['2026-13'], /name a month, such as 2026-11; not "2026-13"/],
     [['2999-01'], /in the future/],
-    [['2026-10', '--format', 'xls'], /--format takes text or csv/],
+    [['2026-10', '--csv', '--json'], /--csv and --json exclude each other/],
     [['2026-10', '--coin-price', 'DOGE=1'], /--coin-price takes one of ETH/],
     [['2026-10', '--coin-price', 'ETH'], /--coin-price takes/],
   ] as const)

@@ -142,8 +142,8 @@ t.test('tells probers which routes cost money', async (t) => {
 t.test('declares 422 wherever there are parameters', async (t) => {
   for (const { path, operation } of operations) {
     const takes = items(at(operation, 'parameters')).length > 0
-    const schema = at(operation, 'responses', '422', 'content', 'application/json', 'schema')
-    t.strictSame(schema, takes ? { $ref: '#/components/schemas/HTTPValidationError' } : undefined, path)
+    const response = at(operation, 'responses', '422')
+    t.strictSame(response, takes ? { $ref: '#/components/responses/HTTPValidationError' } : undefined, path)
   }
   t.strictSame(at(document, 'components', 'schemas', 'ValidationError', 'required'), ['loc', 'msg', 'type'])
 })
@@ -222,10 +222,7 @@ t.test('gives examples that are real answers and match the declared schema', asy
       sunrise: {},
     },
   })
-  t.strictSame(at(schemaOf('/sample/tides'), 'example', 'full'), {
-    path: '/paid/tides/{port}',
-    price: { amount: '0.005000', currency: 'USD' },
-  })
+  t.strictSame(schemaOf('/sample/tides'), { schema: { $ref: '#/components/schemas/Preview' } })
   t.strictSame(at(schemaOf('/paid/berths/{berth}'), 'example'), [{ ship: 'Aurora' }], 'a proxy adds nothing')
   const ajv = new Ajv2020({ strict: false, validateFormats: false })
   ajv.addSchema(document, 'openapi')
@@ -241,6 +238,37 @@ t.test('gives examples that are real answers and match the declared schema', asy
   }
 })
 
+const STAY =
+  '{ type: object, required: [quay], properties: { quay: { type: string, description: Where }, hours: { type: number } } }'
+
+/** The harbour with a declared answer in which two members are alike. */
+const DECLARED = HARBOUR.replace(
+  "    example: { time: '12:00' }\n",
+  `    example: { now: { quay: A1 }, next: { quay: A2 } }
+    response: { schema: { type: object, required: [now], properties: { now: ${STAY}, next: ${STAY} } } }
+`,
+)
+
+t.test(
+  'shows of a declared answer its shape, what answers have in common once, and no example',
+  async (t) => {
+    const declared = renderJson('openapi', compileHarbour(DECLARED))
+    const media = at(declared, 'paths', '/clock', 'get', 'responses', '200', 'content', 'application/json')
+    const shared = { $ref: '#/components/schemas/now' }
+    t.strictSame(media, {
+      schema: {
+        allOf: [{ $ref: '#/components/schemas/Envelope' }],
+        type: 'object',
+        properties: { now: shared, next: shared },
+      },
+    })
+    t.strictSame(at(declared, 'components', 'schemas', 'now'), {
+      type: 'object',
+      properties: { quay: { type: 'string' }, hours: { type: 'number' } },
+    })
+  },
+)
+
 t.test('links the free preview of a paid route and describes it', async (t) => {
   t.equal(at(operation('/paid/tides/{port}'), 'x-free-preview'), '/sample/tides')
   t.equal(at(operation('/paid/berths/{berth}'), 'x-free-preview'), undefined)
@@ -254,9 +282,13 @@ t.test('tells an agent when to use a route, how fresh it is and what is charged'
       'Use when: You plan an arrival and know the port.',
       'Heights are in metres above chart datum.',
       'Cached for 10 minutes.',
-      'Price: $0.005 per call. You pay for a 200 only. Errors say under "charged" whether money moved; if it did, the same payment sent again is answered.',
-      'Free preview: /sample/tides',
+      'Price: $0.005 per call.',
     ].join('\n\n'),
+  )
+  t.match(
+    at(document, 'components', 'responses', 'PaymentRequired', 'description'),
+    'You pay for a 200 only. Errors say under "charged" whether money moved',
+    'what holds for every route is said once',
   )
   t.match(at(operation('/paid/ships/moves'), 'description'), /^Use when you watch several ports at once\./)
 })

@@ -1,13 +1,18 @@
 import t from 'tap'
-import { InvalidParameter, type Json, type JsonObject } from '../../../../../src/engine/handler.ts'
+import {
+  type Context,
+  InvalidParameter,
+  type Json,
+  type JsonObject,
+} from '../../../../../src/engine/handler.ts'
 import type { Parameters } from '../../../../../src/service/handlers/catalog.ts'
 import { tokencost } from '../../../../../src/service/handlers/util/tokencost.ts'
 import { fixedContext, publishedExample } from '../../../../support/handler-context.ts'
 import { checkedAnswer } from '../../../../support/service/answer-shape.ts'
 
-async function ask(parameters: Partial<Parameters['util/tokencost']>) {
+async function ask(parameters: Partial<Parameters['util/tokencost']>, context: Partial<Context> = {}) {
   const complete = { text: '', chars: 0, tokens: 0, model: '', output_tokens: 0, ...parameters }
-  return checkedAnswer('util/tokencost', await tokencost.run(complete, fixedContext()))
+  return checkedAnswer('util/tokencost', await tokencost.run(complete, fixedContext(context)))
 }
 
 async function refusalOf(parameters: Partial<Parameters['util/tokencost']>): Promise<InvalidParameter> {
@@ -183,10 +188,25 @@ t.test('publishes an example that equals the handler’s answer', async (t) => {
   t.strictSame(body, publishedExample('util/tokencost'))
 })
 
-t.test('says that a price depends on the hour', async (t) => {
-  const { body, warnings } = await ask({ tokens: 1000, model: 'deepseek:deepseek-chat' })
-  const [row] = models(body)
-  t.equal(typeof row?.['hourly_tariff'], 'boolean')
-  if (row?.['hourly_tariff'] === true) t.match(warnings, [{ code: 'hourly_tariff', message: /UTC/ }])
-  t.ok('price_notes' in (row ?? {}))
+t.test('takes the price of the hour, and says that it depends on it', async (t) => {
+  const model = 'deepseek:deepseek-chat'
+  for (const [hour, price] of [
+    ['10:00', 0.27],
+    ['20:00', 0.135],
+  ] as const) {
+    const { body, warnings } = await ask(
+      { tokens: 1000, model },
+      { now: () => new Date(`2026-11-20T${hour}:00Z`) },
+    )
+    t.match(models(body), [{ hourly_tariff: true, input_usd_per_mtok: price }], hour)
+    t.match(warnings, [
+      {
+        code: 'hourly_tariff',
+        message: `The price depends on the hour (UTC), and is that of ${hour}: ${model}`,
+      },
+    ])
+  }
+  const steady = await ask({ tokens: 1000, model: 'gpt-4o' })
+  t.match(models(steady.body), [{ hourly_tariff: false }])
+  t.strictSame(steady.warnings ?? [], [], 'and nothing of other prices')
 })
