@@ -9,6 +9,14 @@ export function show(value, digits) {
   return value === undefined ? '–' : value.toFixed(digits)
 }
 
+/** Median, with the smallest and the largest figure. */
+export function showRange(values, digits) {
+  const known = values.filter((value) => value !== undefined && !Number.isNaN(value))
+  if (known.length === 0) return '–'
+  const [least, most] = [Math.min(...known), Math.max(...known)]
+  return `${show(median(known), digits)} (${show(least, digits)} to ${show(most, digits)})`
+}
+
 /** Prints rows in columns: the first to the left, figures to the right. */
 export function printTable(title, heads, rows) {
   const lines = [heads, ...rows]

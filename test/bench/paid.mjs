@@ -53,7 +53,7 @@ export async function measurePaid({ paidRounds, calls }) {
 }
 
 /** Different arguments each time: a buyer who asks twice for the same may be answered from the first. */
-async function pay(generator, candidate, { calls, buyers }) {
+export async function pay(generator, candidate, { calls, buyers }) {
   const { shop, wallets } = candidate
   const challenge = await challengeOf(shop.url('/paid/answer'))
   const payments = []

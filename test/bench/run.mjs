@@ -12,6 +12,7 @@ import { measureUnpaid } from './unpaid.mjs'
 // What pays is TypeScript of the tests.
 register()
 const { measurePaid, reportPaid } = await import('./paid.mjs')
+const { measureFacilitated, reportFacilitated } = await import('./facilitated.mjs')
 
 const { values } = parseArgs({
   options: {
@@ -36,6 +37,7 @@ try {
     await measureSignature(scale)
   }
   reportPaid(await measurePaid(scale))
+  reportFacilitated(await measureFacilitated(scale))
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }
