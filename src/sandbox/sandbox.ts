@@ -158,7 +158,7 @@ async function fundTempo(
   return { rpcUrl, pid, chainId, currency, genesis, payerKey, recipient, secretKey }
 }
 
-/** One is kept, for a look at the last run. */
+/** One old ledger is kept, to look into the last run. */
 function setLedgerAside(home: string, log: (line: string) => void): void {
   const ledger = join(home, 'ledger')
   if (!existsSync(ledger)) return

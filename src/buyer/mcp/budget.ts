@@ -56,7 +56,7 @@ export class Budget {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   }
 
-  /** The payment with an unknown outcome. */
+  /** The payment of this call whose outcome is unknown. */
   find(call: string): OpenPayment | undefined {
     return this.#read().open.get(call)
   }
@@ -83,7 +83,7 @@ export class Budget {
   close(call: string, payment: OpenPayment, charged: 'yes' | 'no'): Promise<void> {
     return this.#change((spending) => {
       const known = spending.open.get(call)
-      // Somebody else has closed it, and may have opened another one.
+      // Another process has closed it, and may have opened another one.
       if (known === undefined || digestJson(known.meta) !== digestJson(payment.meta))
         return { result: undefined }
       const open = new Map([...spending.open].filter(([each]) => each !== call))

@@ -52,7 +52,7 @@ export async function buyCall(buyer: Buyer, call: ToolCall): Promise<Bought> {
   if (kept === undefined) answer = await callTool(tool, args, {})
   else {
     const settled = await send(buyer, call, kept, 2)
-    // It can be charged no more: another one is signed.
+    // The earlier payment can no longer be charged: another one is signed.
     if (settled.charged !== 'no' || settled.answer?.status !== 402)
       return conclude(buyer, call, kept, settled)
     await buyer.budget.close(id, kept, 'no')
