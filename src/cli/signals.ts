@@ -1,8 +1,8 @@
 import type { Log } from './log.ts'
 
 /**
- * Ends the process at once, as a power cut does. `process.exit` waits for the threads of Node.js, and never returns while
- * one of them commits to LMDB and waits for this one, with the lock of the store in its hand.
+ * Ends the process at once, as a power cut does. `process.exit` waits for the threads of Node.js, and never returns
+ * while one of them commits to LMDB and waits for this one while it holds the lock of the store.
  */
 export function endNow(): void {
   // These end the sandbox's chain and write what remains of the log.

@@ -32,7 +32,7 @@ export async function showPayment(call: Call): Promise<number> {
   })
 }
 
-/** The bytes of a batch are kept once for all its payments. */
+/** Adds the bytes of a batch, which are kept once for all its payments. */
 async function withBytes(ledger: Ledger, entry: PaymentRecord): Promise<PaymentRecord> {
   const { dispatch } = entry
   if (dispatch?.kind !== 'own' || dispatch.members === undefined) return entry
