@@ -88,7 +88,7 @@ export interface Payments {
         readonly intent: string
         readonly chain: number
         readonly currency: string
-        /** As that of x402. */
+        /** Whether this is a test network, as for x402. */
         readonly testnet: boolean
       }
     | undefined
