@@ -84,8 +84,8 @@ export class Chain {
   }
 
   /**
-   * What a view function of a contract returns, in the state after a block: a node that has not got there yet cannot
-   * answer for it.
+   * What a view function of a contract returns, in the state after a block: a node that does not have the block yet
+   * cannot answer for it.
    */
   read(
     to: Address,

@@ -18,7 +18,10 @@ export type BlockLook = (block: BlockReference) => BlockStanding
 
 export const CANNOT_LOOK: BlockLook = () => ({ kind: 'unknown' })
 
-/** Where a transaction stands, for its receipt; a node that tells no hash proves nothing later. */
+/**
+ * The block of a transaction, for its receipt; none when the node gives no hash, without which it cannot be compared
+ * later.
+ */
 export function blockOf({
   block: number,
   blockHash: hash,
@@ -47,7 +50,7 @@ export async function lookAtBlocks(
   return ({ number, hash }) => {
     const found = seen.get(number)
     const depth = Number(head.result.number) - number + 1
-    // A node that is behind the one that has shown the block.
+    // This node is behind the one that has shown the block.
     if (found === undefined || depth < 1) return { kind: 'unknown' }
     if (found.toLowerCase() !== hash.toLowerCase()) return { kind: 'undone' }
     return depth >= depths ? { kind: 'final' } : { kind: 'valid', progress: depth / depths }
