@@ -29,8 +29,8 @@ interface AnswerHead {
 const MOST_REDIRECTS = 5
 
 /**
- * Sells an API that exists already: parameters fill the upstream's path, query and headers, body and answer are passed on
- * as they are. A run again for the same payment has the same `Idempotency-Key`.
+ * Sells an API that exists already: parameters fill the upstream's path, query and headers, body and answer are passed
+ * on as they are. A repeated run for the same payment sends the same `Idempotency-Key`.
  */
 export function createProxy(operation: Proxied, settings: ProxySettings): UntypedHandler {
   const { upstream } = operation
@@ -109,9 +109,9 @@ function isWithin(target: URL, from: URL): boolean {
   return target.host === from.host && (target.protocol === from.protocol || target.protocol === 'https:')
 }
 
-/** What the operator has to change: the key, what it may do, or the address. */
+/** Statuses that only the operator can resolve, by another key, its rights, or another address. */
 const OURS: ReadonlySet<number> = new Set([401, 402, 403, 405, 407])
-/** What may be over when the same is asked again. */
+/** Statuses that may be temporary: the same request may succeed later. */
 const PASSING: ReadonlySet<number> = new Set([408, 425, 429])
 
 function unavailable({ status, headers }: Response, now: Date): Failure {
@@ -199,8 +199,8 @@ async function readAnswer(
 }
 
 /**
- * What the catalog promises, or anything but a page: as an answer to a program a page is a log-in form or an error that
- * calls itself a success.
+ * Throws unless the answer has the media type that the catalog promises, or without a promise any type but that of a
+ * web page: a page in answer to a program is a log-in form, or an error with a status of success.
  */
 function requireWanted(response: Response, promised: string | undefined): void {
   const { essence } = mediaType(response)
@@ -260,7 +260,7 @@ function decode(bytes: Uint8Array, charset: string): string | undefined {
 
 interface ReadBytes {
   readonly bytes: Uint8Array
-  /** Whether there was no more. */
+  /** Whether these are all bytes of the answer. */
   readonly isWhole: boolean
 }
 
@@ -296,7 +296,7 @@ function requireJson(text: string): void {
     throw broken('body', 'the upstream calls its answer JSON, and it is not')
 }
 
-/** An answer of the upstream that is none. */
+/** The failure of an upstream whose answer cannot be used. */
 function broken(kind: 'body' | 'type', detail: string, cause?: unknown): Failure {
   return new Failure('source_error', detail, { cause: new UpstreamFault(kind, detail, { cause }) })
 }
