@@ -18,9 +18,9 @@ export interface ForgetResult {
   readonly answers: number
   /** Deleted: nothing was charged, or the accounting period is over. */
   readonly deleted: number
-  /** Have nothing but their money side now. */
+  /** Reduced now to their money side. */
   readonly reduced: number
-  /** Had it already. */
+  /** Reduced to it before. */
   readonly kept: number
   /** Not finished: another run forgets them. */
   readonly open: number
