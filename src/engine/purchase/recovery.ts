@@ -24,8 +24,9 @@ const AT_ONCE = 50
 const READ_AHEAD = 4 * AT_ONCE
 
 /**
- * Finishes what processes that have died, or did not know, have left: payments to be resolved by what the chain shows,
- * work to be committed or rolled back; and cleans up what is over. Any number of processes may do it at the same time.
+ * Finishes what processes have left that died or did not learn an outcome: resolves payments by what the chain shows,
+ * commits or rolls back prepared writes, and cleans up what has expired. Any number of processes may do it at the same
+ * time.
  *
  * Resolves to the number of entries it has found due.
  */

@@ -324,8 +324,8 @@ async function run(
 }
 
 /**
- * Answers a payment that has settled. The proof of it is in hand: a store that fails from here on costs a record, and
- * never the connected buyer the answer.
+ * Answers a payment that has settled. The receipt is known: a store that fails from here on loses a record, but a
+ * connected buyer still gets the answer.
  */
 async function fulfil(
   purchase: LeasedPurchase,

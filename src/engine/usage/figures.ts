@@ -13,7 +13,7 @@ export interface FigureRow extends Stages {
   readonly last_success: string | null
 }
 
-/** A row for everything that was counted, in the order of the alphabet. */
+/** A row for everything that was counted, in alphabetical order. */
 export function figureRows(days: Days): FigureRow[] {
   const totals = new Map<string, Counts>()
   for (const { counts } of days)
