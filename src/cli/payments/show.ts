@@ -102,7 +102,7 @@ function dispatchOf({ dispatch }: PaymentRecord): JsonObject | null {
   }
 }
 
-/** The transaction that had charged it, until a reorganisation. */
+/** The transaction that had charged it, until a reorganization. */
 function undoneOf({ undone }: PaymentRecord): JsonObject | null {
   return undone === undefined ? null : { transaction: clean(undone.transaction) }
 }
@@ -192,9 +192,9 @@ function stateStory(entry: PaymentRecord, now: number): Story {
   }
 }
 
-/** Charged and answered, until a reorganisation undid the block. */
+/** Charged and answered, until a reorganization undid the block. */
 function undoneStory({ state, validBefore }: PaymentRecord, now: number): Story {
-  const happened = 'The payment was charged and answered; then its block was undone by a reorganisation'
+  const happened = 'The payment was charged and answered; then its block was undone by a reorganization'
   if (state === 'unknown' || state === 'settling')
     return {
       means: `${happened}. It is sent again; whether it is charged is not known yet.`,

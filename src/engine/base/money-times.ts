@@ -30,7 +30,7 @@ export const FIRST_CHECK_MS = 5_000
 /** Longest such pause. */
 export const LONGEST_CHECK_MS = 300_000
 
-/** First look at the block of a settled payment: most reorganisations are shorter. */
+/** First look at the block of a settled payment: most reorganizations are shorter. */
 export const FIRST_LOOK_MS = 15_000
 
 /** Longest pause between two looks. */

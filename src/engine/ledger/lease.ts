@@ -137,7 +137,7 @@ export class PaymentLease {
     return this.#withoutAnswer((entry) => ({ ...closed(entry), owner: entry.owner }), 0)
   }
 
-  /** The money has moved. What was sent is kept until its block is final, in case of a reorganisation. */
+  /** The money has moved. What was sent is kept until its block is final, in case of a reorganization. */
   settle(receipt: Receipt): Promise<PaymentRecord> {
     const settledAt = this.#now()
     const settled = { receipt, settledAt, ...firstLook(receipt, settledAt) }

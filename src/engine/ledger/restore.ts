@@ -92,7 +92,7 @@ function largerOf(one: Receipt | undefined, another: Receipt | undefined): Recei
   return BigInt(another.amount) > BigInt(one.amount) ? another : one
 }
 
-/** Whether a reorganisation has undone the receipt of the backup since. */
+/** Whether a reorganization has undone the receipt of the backup since. */
 function isUndone({ undone }: PaymentRecord, { receipt }: PaymentRecord): boolean {
   return undone !== undefined && undone.transaction === receipt?.transaction
 }

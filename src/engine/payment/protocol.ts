@@ -20,7 +20,7 @@ export interface Protocol extends PaymentProtocol {
    * for a computed price once for each `amount`.
    */
   challenge(endpoint: Endpoint, amount?: Micros): Challenge | undefined
-  /** Settles a payment again that a reorganisation has undone, when what was sent for it can never be mined any more. */
+  /** Settles a payment again that a reorganization has undone, when what was sent for it can never be mined any more. */
   resettle?(entry: PaymentRecord, journal: Journal): Promise<Settlement>
   /** Asks a network which of these blocks of settled payments are final, and which were undone. */
   lookAtBlocks(

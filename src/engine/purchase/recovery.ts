@@ -111,7 +111,7 @@ export async function conclude(
         report(
           new Failure(
             'settlement_failed',
-            `payment ${id} was answered, then undone by a reorganisation, and is not charged`,
+            `payment ${id} was answered, then undone by a reorganization, and is not charged`,
           ),
         )
       if (answer !== undefined && dispatch !== undefined)
@@ -125,7 +125,7 @@ export async function conclude(
   }
 }
 
-/** Answered, undone by a reorganisation, and what was sent for it can never be mined any more. */
+/** Answered, undone by a reorganization, and what was sent for it can never be mined any more. */
 function isLost({ undone, dispatch }: PaymentRecord, { kind }: Settlement): boolean {
   return kind === 'failed' && undone !== undefined && dispatch !== undefined
 }
