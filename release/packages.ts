@@ -37,7 +37,7 @@ interface PackReport {
   readonly files: Packed['files']
 }
 
-/** Packs what the last build has left. */
+/** Packs what the last build has left. Throws when npm fails. */
 export function pack(folder: string, destination: string): Packed {
   const output = run(`npm pack --json --ignore-scripts --pack-destination ${destination}`, join(ROOT, folder))
   const [report] = JSON.parse(output.slice(output.indexOf('['), output.lastIndexOf(']') + 1)) as PackReport[]

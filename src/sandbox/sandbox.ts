@@ -72,8 +72,8 @@ export async function startSandbox(options: SandboxOptions): Promise<() => Promi
 }
 
 /**
- * The sandbox whose chains run, in this process or another. Writes `sandbox.json` for the client, with `baseUrl`, a loopback
- * address where the server answers.
+ * The sandbox whose chains run, in this process or another. Writes `sandbox.json` for the client, with `baseUrl`, a
+ * loopback address where the server answers. Throws when no sandbox runs in the directory.
  */
 export function readSandbox({ directory, baseUrl }: Place & { readonly baseUrl: string }): Sandbox {
   const home = homeIn({ directory })

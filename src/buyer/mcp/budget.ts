@@ -42,7 +42,8 @@ const PATIENCE_MS = 10_000
 
 /**
  * What a wallet spends at an origin, in a file that several processes share. A payment is in it before it is sent, and
- * counts until it is known that nothing was charged: the sum never exceeds the budget, whichever process is killed.
+ * counts until it is known that nothing was charged: the sum never exceeds the budget, whichever process is killed. All
+ * methods fail when the file cannot be locked, read or written.
  */
 export class Budget {
   readonly max: Micros

@@ -30,7 +30,7 @@ export async function backUpLedger(call: Call): Promise<number> {
   })
 }
 
-/** The file that the command names. */
+/** The file that the command names. Throws `UsageError`. */
 export function fileOf({ positionals }: Pick<Call, 'positionals'>): string {
   const [file] = positionals
   if (file === undefined) throw new UsageError('name the file of the backup')

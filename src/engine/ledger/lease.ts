@@ -214,7 +214,10 @@ export class PaymentLease {
     return entry
   }
 
-  /** Deletes the record of a payment that bought nothing and moved nothing. */
+  /**
+   * Deletes the record of a payment that bought nothing and moved nothing. Throws `LeaseLostError` when another process
+   * has taken over.
+   */
   async delete(): Promise<void> {
     this.stopRenewal()
     await this.#last

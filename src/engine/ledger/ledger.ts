@@ -5,9 +5,9 @@ import type { Queue } from './payment-lifecycle.ts'
 
 /**
  * Where payments are kept. Every change is a compare-and-set on the entry's version, durable when its promise resolves,
- * so that any number of processes may work on one store; one that rejects has not been made, as far as can be known. All
- * rules of the payment’s life are above it, in `payment-lifecycle.ts` and `lease.ts`.
- * What it gives out is a copy. `test/contract/ledger.ts` says what an implementation has to do.
+ * so that any number of processes may work on one store; one that rejects has not been made, as far as can be known.
+ * All rules of the payment’s life are above it, in `payment-lifecycle.ts` and `lease.ts`. What it gives out is a copy.
+ * All times are milliseconds since the epoch. `test/contract/ledger.ts` says what an implementation has to do.
  */
 export interface Ledger {
   /** Name for people: `lmdb`, `redis`. */
@@ -41,13 +41,12 @@ export interface Ledger {
   due(queue: Queue, now: number, limit: number): Promise<readonly PaymentRecord[]>
   /**
    * Purchases of a buyer (`buyerKey`) since a time that were worked for, charged or perhaps charged, and whose answer
-   * is not known to have arrived: newest first, `limit` at most. `since`: milliseconds since the epoch.
+   * is not known to have arrived: newest first, `limit` at most.
    */
   undelivered(buyer: string, since: number, limit: number): Promise<readonly PaymentRecord[]>
   /**
    * Keeps a fact under a name until a time, for every process; the same fact again only moves its end. Resolves to the
    * number of facts that are kept under the name then: of several first facts that are added at once, one alone gets 1.
-   * `until`: milliseconds since the epoch.
    */
   addExpiring(name: string, fact: string, until: number): Promise<number>
   /**

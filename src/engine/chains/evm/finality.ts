@@ -57,7 +57,10 @@ export async function lookAtBlocks(
   }
 }
 
-/** No later block can carry an authorization out: the token takes it only in blocks older than its end. */
+/**
+ * Whether neither this block nor a later one can carry an authorization out: the token takes it only in blocks older
+ * than `validBefore`, in milliseconds since the epoch.
+ */
 export function isOver({ timestamp }: Block, validBefore: number): boolean {
   return Number(timestamp) * 1000 >= validBefore
 }

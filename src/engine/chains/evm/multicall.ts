@@ -69,7 +69,7 @@ const LOOK_MS = 600_000
 /** How long calls are sent one by one after a batch that failed although its members were right. */
 const PAUSE_MS = 600_000
 
-/** The batch contract of one chain. */
+/** The batch contract of one chain. `timeout` is in milliseconds. */
 export class Multicall {
   readonly #chain: Chain
   readonly #now: () => number

@@ -119,7 +119,10 @@ const BEHIND = Symbol('behind')
 const STUCK =
   'the process that opened it last has ended unexpectedly: open it again, for example with "ratecard payments list", and this process continues'
 
-/** Reads and writes that happen as a whole or not at all, and are on disk when this resolves. */
+/**
+ * Reads and writes that happen as a whole or not at all, and are on disk when this resolves. Rejects with
+ * `LedgerError`.
+ */
 export async function commit<T>(root: RootDatabase, work: () => T): Promise<T> {
   try {
     for (let looks = 1; ; looks += 1) {

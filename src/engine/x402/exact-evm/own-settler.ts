@@ -136,7 +136,10 @@ async function follow(
   }
 }
 
-/** Finds the outcome of a transaction that another attempt has sent, or was about to send. */
+/**
+ * Finds the outcome of a transaction that another attempt has sent, or was about to send. `validBefore`, and `since`,
+ * before which the payment was not used: milliseconds since the epoch.
+ */
 export async function resume(
   context: SettlementContext,
   expected: ExpectedTransfer,
