@@ -7,7 +7,7 @@ export const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
 /** Folders of the packages that are published, each after those that it depends on. */
 export const PUBLISHED = ['.', 'src/buyer', 'create-ratecard'] as const
-/** Those that have the version of the root. */
+/** Folders of the packages that have the version of the root. */
 const VERSIONED = [...PUBLISHED, 'src/service']
 
 export interface Manifest {

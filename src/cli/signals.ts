@@ -38,7 +38,7 @@ export type StopSignal = 'SIGINT' | 'SIGTERM'
 export interface Signals {
   /** Resolves at the first SIGINT or SIGTERM. */
   readonly stopped: Promise<StopSignal>
-  /** From now on SIGHUP asks for a reload; before, it is ignored. */
+  /** Calls `reload` at each SIGHUP from now on; before, it is ignored. */
   onReload(reload: () => void): void
 }
 

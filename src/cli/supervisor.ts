@@ -37,7 +37,7 @@ export interface Supervisor extends Signals {
   report(report: Report): void
 }
 
-/** To be called in a process that `supervise` has started. */
+/** Must be called in a process that `supervise` has started. */
 export async function joinSupervisor(): Promise<Supervisor> {
   // A terminal sends them to all processes: the supervisor tells this one what to do.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined)

@@ -3,13 +3,13 @@ import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { ABSENT, type Mark, markOf } from '../engine/catalog/load.ts'
 
-/** From an event to the look at the files, so that many events cost one look. */
+/** Time from an event to the look at the files, so that many events cost one look. */
 const LOOK_MS = 150
 /** Network disks and mounts of containers send no events: without one, the files are looked at this often. */
 const FALLBACK_MS = 2_000
 /** A file that has just changed may be half written: it has to stay as it is for so long before it is read. */
 const SETTLE_MS = 100
-/** One that is gone or empty is most likely being replaced. */
+/** The same for a file that is gone or empty: most likely it is being replaced. */
 const ABSENT_MS = 1_000
 
 /**

@@ -216,7 +216,7 @@ export interface HandlerWithPreview<Parameters> {
 /** A handler that needs a setting the catalog's `sources` cannot name, such as one of several providers. */
 export interface ConfigurableHandler<Parameters> {
   readonly run: Handler<Parameters>
-  /** As for a handler with a preview. */
+  /** As `configured` of a handler with a preview. */
   readonly configured: boolean
   readonly check?: (parameters: Parameters, context: Context) => Promise<void>
 }
@@ -247,7 +247,7 @@ export interface StoringHandler<Parameters> {
   readonly prepare: Handler<Parameters>
   readonly commit: (payment: string) => Promise<void>
   readonly abort: (payment: string) => Promise<void>
-  /** As for a handler with a preview. */
+  /** As `configured` of a handler with a preview. */
   readonly configured?: boolean
 }
 

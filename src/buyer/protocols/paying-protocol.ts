@@ -8,7 +8,7 @@ export type Reply =
   | { readonly kind: 'http'; readonly headers: Headers }
   | { readonly kind: 'tool'; readonly result: JsonObject }
 
-/** One way to pay for a 402. Its offers know how they are signed. */
+/** One way to pay for a 402. Its offers have the function that signs them. */
 export interface PayingProtocol {
   readonly name: ProtocolName
   /** The first offer of a 402 that can be signed here; undefined when there is none. */

@@ -31,7 +31,7 @@ export interface Item {
   readonly media: MediaTypes
   /** Milliseconds for which an answer is reused; undefined: not known. */
   readonly ttl: number | undefined
-  /** Of the upstream; undefined: none, or not known. */
+  /** Host of the upstream; undefined: none, or not known. */
   readonly host: string | undefined
 }
 

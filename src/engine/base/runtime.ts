@@ -37,11 +37,11 @@ export interface Runtime {
   /** Cryptographically random bytes. */
   readonly random: (bytes: number) => Uint8Array
   readonly sleep: (ms: number) => Promise<void>
-  /** To upstreams. */
+  /** Sends requests to upstreams. */
   readonly fetcher: typeof fetch
-  /** To facilitators. */
+  /** Sends requests to facilitators. */
   readonly http: HttpTransport
-  /** To the nodes of the networks. */
+  /** Sends requests to the nodes of the networks. */
   readonly caller: RpcTransport
 }
 

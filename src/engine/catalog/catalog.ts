@@ -194,7 +194,7 @@ export interface Response {
   readonly mediaType: string | undefined
   /** Bytes. */
   readonly maxSize: number
-  /** Those of a success that documents show; the first one is of the example. */
+  /** Statuses of a success that documents show; the first one is that of the example. */
   readonly statuses: readonly SuccessStatus[]
   /** Names of the headers that are passed on with the answer. */
   readonly headers: readonly string[]

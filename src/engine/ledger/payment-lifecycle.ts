@@ -108,7 +108,7 @@ export function nextCheckAt(entry: Omit<PaymentRecord, 'due'>): number | undefin
   }
 }
 
-/** Until when something of a settled payment is kept that is then deleted: its answer, or what works as a payment order. */
+/** When the next part of a settled payment is to be deleted: its answer, or what works as a payment order. */
 function keptUntil(entry: Omit<PaymentRecord, 'due'>): number | undefined {
   const { answer, settledAt = 0, redeliver } = entry
   const times: number[] = []

@@ -180,7 +180,7 @@ async function chargeInLedger(
   } catch (fault) {
     if (fault instanceof StateChangedError) return refuseCharge(purchase, BUSY)
     if (fault instanceof LeaseLostError || lease.entry.receipt !== undefined) throw fault
-    // It may have been stored despite the error.
+    // The charge may have been stored despite the error.
     deps.report(fault)
     return { kind: 'pending', id: lease.entry.id }
   }

@@ -5,9 +5,9 @@ import type { Days } from './usage-store.ts'
 /** What one name has counted over some days, for its operator. */
 export interface FigureRow extends Stages {
   readonly name: string
-  /** With status 200. */
+  /** Answers with status 200. */
   readonly answers: number
-  /** Null: there was no answer. */
+  /** Median time of the answers in milliseconds; null when there was none. */
   readonly p50_ms: number | null
   readonly p95_ms: number | null
   readonly last_success: string | null
