@@ -62,10 +62,10 @@ export function createProxy(operation: Proxied, settings: ProxySettings): Untype
         throw unavailable(response, now())
       }
       discard(response)
-      if (!isWithin(target, request.url)) throw misconfigured('sends its callers to another host')
+      if (!isWithin(target, request.url)) throw misconfigured('redirects to another host')
       request = redirected(request, target, response.status)
     }
-    throw misconfigured('sends its callers in a circle')
+    throw misconfigured('redirects in a loop')
   }
 }
 
