@@ -6,7 +6,7 @@ export const OPTIONS = {
   banner: {
     js: "import { createRequire as bundleRequire } from 'node:module'; const require = bundleRequire(import.meta.url)",
   },
-  // Of mppx, for frameworks that are not used here.
+  // Imports of mppx for frameworks that are not used here.
   external: ['@x402/*', 'elysia', 'express', 'hono', 'hono/*', 'next', 'next/*'],
   bundle: true,
   splitting: true,

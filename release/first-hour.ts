@@ -15,7 +15,7 @@ export type Tarballs = ReadonlyMap<string, string>
 
 export interface Tools {
   readonly node: string
-  /** Put before PATH. */
+  /** Folders to put before PATH. */
   readonly path: string
 }
 
@@ -55,7 +55,10 @@ const WORDS: Readonly<Record<Manager, Words>> = {
   },
 }
 
-/** Installs each tarball in an empty folder and does there what the guide does in its first hour. Throws what goes wrong. */
+/**
+ * Installs each tarball in an empty folder and runs there what the first hour of the guide runs. Rejects when a command
+ * fails.
+ */
 export async function firstHour(
   folder: string,
   { node, path }: Tools,

@@ -15,14 +15,14 @@ const UNNEEDED: readonly RegExp[] = [
 ]
 const PRESENT = ['LICENSE', 'README.md', 'package.json']
 
-/** Bytes; half as much again as when they were set. A larger package is a decision. */
+/** Bytes: one and a half times the sizes at the time when the limits were set. A larger package is a decision. */
 const LIMITS: Readonly<Record<string, { readonly packed: number; readonly unpacked: number }>> = {
   ratecard: { packed: 2_200_000, unpacked: 9_000_000 },
   'ratecard-buyer': { packed: 850_000, unpacked: 4_000_000 },
   'create-ratecard': { packed: 10_000, unpacked: 20_000 },
 }
 
-/** Of bundled code: licences that allow it under their text alone, which is in LICENSES.txt. */
+/** Licences allowed in bundled code: they ask for nothing but their text, which is in LICENSES.txt. */
 const LICENCES = new Set(['MIT', 'ISC', '0BSD', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0'])
 /** Bills of materials by package; one without an entry bundles nothing. */
 const SBOMS: Readonly<Record<string, string>> = {
@@ -90,7 +90,7 @@ function componentsOf(packed: Packed, path: string): readonly Component[] {
   return text === '' ? [] : (JSON.parse(text) as { readonly components: readonly Component[] }).components
 }
 
-/** Of a file in the tarball; empty when it is not there. */
+/** The content of a file in the tarball; empty when the file is not there. */
 function contentOf({ tarball }: Packed, path: string): string {
   return attempt(`tar -xzOf ${tarball} package/${path}`, ROOT).stdout
 }

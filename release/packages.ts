@@ -7,7 +7,7 @@ export const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
 /** Folders of the packages that are published, each after those that it depends on. */
 export const PUBLISHED = ['.', 'src/buyer', 'create-ratecard'] as const
-/** Those that have the version of the root. */
+/** Folders of the packages that have the version of the root. */
 const VERSIONED = [...PUBLISHED, 'src/service']
 
 export interface Manifest {
@@ -37,7 +37,7 @@ interface PackReport {
   readonly files: Packed['files']
 }
 
-/** Packs what the last build has left. */
+/** Packs what the last build has left. Throws when npm fails. */
 export function pack(folder: string, destination: string): Packed {
   const output = run(`npm pack --json --ignore-scripts --pack-destination ${destination}`, join(ROOT, folder))
   const [report] = JSON.parse(output.slice(output.indexOf('['), output.lastIndexOf(']') + 1)) as PackReport[]

@@ -20,7 +20,7 @@ export function attempt(command: string, folder: string): Ran {
   return { code: status, stdout, output: `${stdout}\n${stderr}` }
 }
 
-/** The standard output of commands that must not fail. */
+/** The standard output of commands in bash. Throws when one fails. */
 export function run(command: string, folder: string): string {
   const { code, stdout, output } = attempt(command, folder)
   if (code !== 0) throw new Error(`${command} ended with ${code}:\n${output}`)

@@ -4,7 +4,7 @@ import type { Flags } from '../engine/service-definition.ts'
 import { PROTOCOLS } from './protocols/all.ts'
 import type { PayingProtocol } from './protocols/paying-protocol.ts'
 
-/** An amount in USD; undefined when the flag is not given. */
+/** An amount in USD; undefined when the flag is not given. Throws `UsageError`. */
 export function amountOf(flags: Flags, flag: string): Micros | undefined {
   const text = flags.text(flag)
   if (text === undefined) return undefined
@@ -13,7 +13,10 @@ export function amountOf(flags: Flags, flag: string): Micros | undefined {
   throw new UsageError(`--${flag} takes USD with at most six decimals, such as 0.05; not "${text}"`)
 }
 
-/** The protocols that `--protocol` allows, in order of preference: all of them when it is not given. */
+/**
+ * The protocols that `--protocol` allows, in order of preference: all of them when it is not given. Throws
+ * `UsageError`.
+ */
 export function protocolsOf(flags: Flags): readonly PayingProtocol[] {
   const wanted = flags.text('protocol')
   const allowed = PROTOCOLS.filter(({ name }) => wanted === undefined || wanted === name)

@@ -70,7 +70,7 @@ export async function request(
   }
 }
 
-/** Takes the bytes of a text as they come; nothing: this was all. */
+/** Takes the bytes of a text as they arrive; a call without bytes ends the text. */
 function linePrinter(print: (line: string) => void): (chunk?: Uint8Array) => void {
   const decoder = new TextDecoder()
   let rest = ''

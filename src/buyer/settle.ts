@@ -5,7 +5,7 @@ import { metaOf, type ProtocolName, type Reply } from './protocols/paying-protoc
 import { PROTOCOLS } from './protocols/all.ts'
 import { type Answer, isAnswered } from './request.ts'
 
-/** How often the same payment is sent while the outcome is unknown: it can be charged once only. */
+/** How often the same payment is sent while the outcome is unknown: it is charged once at most. */
 const TRIES = 5
 
 interface SettleRequest<T extends Answer> {

@@ -24,7 +24,8 @@ export function takeServiceFlag(argv: readonly string[]): {
 
 /**
  * Loads the service from DIR/index.js: the directory given, else `ratecard.service` in the package.json of the working
- * folder. In a folder without a package.json it is the service next to this program, if there is one.
+ * folder. In a folder without a package.json it is the service next to this program, if there is one. Rejects with a
+ * sentence when a named service cannot be loaded.
  */
 export async function loadService(
   directory: string | undefined,

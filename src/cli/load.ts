@@ -9,8 +9,9 @@ import type { Call } from './command.ts'
 const LOAD_MS = 30_000
 
 /**
- * The handlers of the service (or `shipped` in their place), and on top of them the operator's own: from `--handlers DIR`,
- * else from the folder `handlers` next to the catalog, if it has an index.js.
+ * The handlers of the service (or `shipped` in their place), and on top of them the operator's own: from `--handlers
+ * DIR`, else from the folder `handlers` next to the catalog, if it has an index.js. Rejects with a sentence when they
+ * cannot be loaded.
  */
 export async function handlersFor(
   { service, context, flags }: Call,
@@ -26,7 +27,10 @@ export async function handlersFor(
   return { ...known, ...(directory === undefined ? {} : await importHandlers(directory)) }
 }
 
-/** Imports `handlers` from an operator's own folder: `DIR/index.js`, compiled or written as plain JavaScript. */
+/**
+ * Imports `handlers` from an operator's own folder: `DIR/index.js`, compiled or written as plain JavaScript. Rejects
+ * with a sentence when they are missing, cannot be loaded, or take longer than `loadMs` milliseconds.
+ */
 export async function importHandlers(directory: string, loadMs = LOAD_MS): Promise<HandlerMap> {
   const file = resolve(directory, 'index.js')
   if (!existsSync(file)) throw new Error(`no such file: ${file}; --handlers names the folder of an index.js`)

@@ -8,7 +8,7 @@ import type { NetworkHealth } from '../engine/payment/network-health.ts'
 import type { Revenue } from './revenue.ts'
 
 export interface DenyList {
-  /** As the catalog names it. */
+  /** Name of the file in the catalog. */
   readonly name: string
   readonly path: string
 }
@@ -29,7 +29,10 @@ export interface MetricSources {
   readonly ledgerFile: string | undefined
 }
 
-/** Payments in doubt, and refunds that are due, are looked for at most so often, and so many of them are counted. */
+/**
+ * Shortest time between two searches for payments with an unknown outcome and for refunds that are due, and the most
+ * that are counted.
+ */
 const LOOK_MS = 10_000
 const MOST_COUNTED = 1_000
 /** Payments that recovery checks within this time count as uncertain. */

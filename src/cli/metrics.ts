@@ -16,7 +16,7 @@ export interface MetricsSettings extends MetricSources {
 /** What is counted in this process, in the text format of Prometheus; sum over processes when several are scraped. */
 export interface Metrics {
   readonly observe: (access: AccessRecord) => void
-  /** A payment has changed, by the doing of this process. */
+  /** Called when this process has changed a payment. */
   readonly settle: (previous: PaymentRecord, next: PaymentRecord) => void
   /** Counts calls of nodes, and failed or unreadable answers. */
   readonly countCalls: (call: RpcTransport) => RpcTransport
@@ -59,7 +59,7 @@ export async function openMetrics(settings: MetricsSettings): Promise<Metrics> {
     },
     settle: (previous, next) => {
       const { operation, network, receipt, state } = next
-      // What a reorganisation has undone, and was settled again, was counted before.
+      // A payment that was settled again after a reorganization was counted before.
       if (previous.receipt === undefined && receipt !== undefined && previous.undone === undefined) {
         count('ratecard_payments_total', { operation, network, outcome: 'settled' })
         revenue.add(next, receipt)

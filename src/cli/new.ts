@@ -102,7 +102,7 @@ interface Place {
   readonly line: number
 }
 
-/** The catalog as it would be, held against the handlers there would be. Throws `CatalogError`. */
+/** Checks the catalog as it would be against the handlers that there would be. Throws `CatalogError`. */
 async function judge(call: Call, { file, folder, text }: Place, draft: NewRoute): Promise<Loaded> {
   const read = readerIn(dirname(file))
   // Which handlers there are is known when they are compiled.
@@ -118,7 +118,7 @@ async function judge(call: Call, { file, folder, text }: Place, draft: NewRoute)
   return compileText(file, text, { documents: documentNames, handlers, read })
 }
 
-/** What a path names by itself begins behind its first segment; one that has no more is named by that. */
+/** The name of a handler is the path after its first segment; a path with one segment is named by that segment. */
 function handlerOf(method: Method, path: string): string {
   return operationId({ method, path }) || operationId({ method, path: `/free${path}` })
 }

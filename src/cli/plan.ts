@@ -43,7 +43,7 @@ interface Comparison {
   readonly after: Snapshot
 }
 
-/** What buyers meet now; in words, why that is not known. Throws `CatalogError`. */
+/** What buyers meet now, or a sentence that says why this is not known. Throws `CatalogError`. */
 async function earlier({ file, against, baseUrl, after }: Comparison): Promise<Snapshot | string> {
   if (/^https?:\/\//.test(against)) {
     if (!URL.canParse(against)) return `${against} is not a URL`
@@ -83,7 +83,7 @@ interface Opened {
   readonly read: ReadRevision
 }
 
-/** The catalog of a commit, branch or tag; in words, why there is none. */
+/** The catalog of a commit, branch or tag, or a sentence that says why there is none. */
 function openRevision(file: string, ref: string): Opened | string {
   // Git would take it for an option.
   if (ref.startsWith('-')) return `${ref} is no name of a commit`

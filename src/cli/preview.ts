@@ -45,7 +45,7 @@ export function previewNetworks(config: PaymentConfig, baseUrl: string): AllNetw
   return openNetworks({ ...deps, config, baseUrl, log: silent, report: silent })
 }
 
-/** Everything that is derived from a catalog, and nobody who asks for it. */
+/** Everything that is derived from a catalog, without a server. */
 export function revise({
   secret,
   ...preview

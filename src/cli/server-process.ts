@@ -50,7 +50,7 @@ export interface Plan {
 
 /** As long as a signed payment is valid: what is paid for by then is answered before the process ends. */
 const FINISH_MS = 60_000
-/** What is in flight after an error that nobody has caught: what is paid for is answered by the next process. */
+/** Time for requests in flight after an uncaught error, in milliseconds: the next process answers what is paid for. */
 const FAULT_FINISH_MS = 1_000
 
 /** What one process serves with. */
@@ -252,7 +252,7 @@ async function prepare(
   }
 }
 
-/** Play money and what stand-ins say stay on this machine: they are not for those who pay. */
+/** Payments of play money and answers of stand-ins are never kept in the stores of the real service. */
 const IN_MEMORY = { ledger: undefined, cache: undefined } as const
 
 /** Starts the chains of the sandbox in this process; resolves to what ends them. */

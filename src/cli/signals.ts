@@ -1,8 +1,8 @@
 import type { Log } from './log.ts'
 
 /**
- * Ends the process at once, as a power cut does. `process.exit` waits for the threads of Node.js, and never returns while
- * one of them commits to LMDB and waits for this one, with the lock of the store in its hand.
+ * Ends the process at once, as a power cut does. `process.exit` waits for the threads of Node.js, and never returns
+ * while one of them commits to LMDB and waits for this one while it holds the lock of the store.
  */
 export function endNow(): void {
   // These end the sandbox's chain and write what remains of the log.
@@ -38,7 +38,7 @@ export type StopSignal = 'SIGINT' | 'SIGTERM'
 export interface Signals {
   /** Resolves at the first SIGINT or SIGTERM. */
   readonly stopped: Promise<StopSignal>
-  /** From now on SIGHUP asks for a reload; before, it is ignored. */
+  /** Calls `reload` at each SIGHUP from now on; before, it is ignored. */
   onReload(reload: () => void): void
 }
 

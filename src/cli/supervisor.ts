@@ -37,7 +37,7 @@ export interface Supervisor extends Signals {
   report(report: Report): void
 }
 
-/** To be called in a process that `supervise` has started. */
+/** Must be called in a process that `supervise` has started. */
 export async function joinSupervisor(): Promise<Supervisor> {
   // A terminal sends them to all processes: the supervisor tells this one what to do.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined)
@@ -94,9 +94,9 @@ interface Generation {
 }
 
 /**
- * Runs `serve` in a process of its own, and in a new one each time a module of its handlers has changed. Both listen on the
- * port while one follows the other, and the old one ends when its requests are answered. One that does not come so far as to
- * serve changes nothing. Resolves to the exit code.
+ * Runs `serve` in a process of its own, and in a new one each time a module of its handlers has changed. Both listen on
+ * the port while one follows the other, and the old one ends when its requests are answered. A new process that does
+ * not get as far as serving changes nothing. Resolves to the exit code.
  */
 export async function supervise(
   log: Pick<Log, 'write'>,
@@ -134,7 +134,7 @@ export async function supervise(
         watch.note(current.modules)
         watch.start(async () => {
           const looked = Array.from(current.modules.keys())
-            // Where a module that is missing may be written: not every loader reports it.
+            // A missing module may be written in these folders: not every loader reports it.
             .flatMap((path) => [path, dirname(path)])
             .map((path) => [path, markNow(path)] as const)
           const later = begin(current.served)

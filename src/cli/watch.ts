@@ -3,18 +3,19 @@ import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { ABSENT, type Mark, markOf } from '../engine/catalog/load.ts'
 
-/** From an event to the look at the files, so that many events cost one look. */
+/** Time from an event to the look at the files, so that many events cost one look. */
 const LOOK_MS = 150
 /** Network disks and mounts of containers send no events: without one, the files are looked at this often. */
 const FALLBACK_MS = 2_000
 /** A file that has just changed may be half written: it has to stay as it is for so long before it is read. */
 const SETTLE_MS = 100
-/** One that is gone or empty is most likely being replaced. */
+/** The same for a file that is gone or empty: most likely it is being replaced. */
 const ABSENT_MS = 1_000
 
 /**
  * Says when files have changed since they were read. Events of their folders, which also tell of editors that replace a
- * file and of links that are turned, only say when to look: what has changed is decided by the state of the files.
+ * file and of links that get another target, only say when to look: what has changed is decided by the state of the
+ * files.
  */
 export class Watch {
   readonly #now: () => number
@@ -25,8 +26,8 @@ export class Watch {
   #timer: NodeJS.Timeout | undefined
   #look = (): void => undefined
   #isIdle = false
-  /** An event has come since the last look began. */
-  #isStirred = false
+  /** Whether an event has come since the last look began. */
+  #hasEvent = false
   #isStarted = false
   #isStopped = false
 
@@ -48,7 +49,7 @@ export class Watch {
     let seen: string | undefined
     let since = 0
     const look = async (): Promise<void> => {
-      this.#isStirred = false
+      this.#hasEvent = false
       const found = await this.#differences()
       if (this.#isStopped) return
       if (found === undefined) {
@@ -86,23 +87,23 @@ export class Watch {
   }
 
   #rest(): void {
-    if (this.#isStirred) return this.#later(LOOK_MS)
+    if (this.#hasEvent) return this.#later(LOOK_MS)
     this.#later(this.#fallbackMs)
     this.#isIdle = true
   }
 
-  /** Opened each time: a folder may have been replaced, which ends its events. */
+  /** Opens the folders again each time: one may have been replaced, which ends its events. */
   #listen(): void {
     for (const folder of this.#folders) folder.close()
-    const stirred = (): void => {
-      this.#isStirred = true
+    const onEvent = (): void => {
+      this.#hasEvent = true
       if (this.#isIdle) this.#later(LOOK_MS)
     }
     const folders = new Set([...this.#read.keys()].flatMap(foldersOf))
-    this.#folders = [...folders].flatMap((path) => listen(path, stirred))
+    this.#folders = [...folders].flatMap((path) => listen(path, onEvent))
   }
 
-  /** One file at a time: a mount that hangs keeps one thread of the pool, and nobody who is served. */
+  /** Looks at one file at a time: a mount that hangs then blocks one thread of the pool, and no request. */
   async #differences(): Promise<{ readonly all: string; readonly isAbsent: boolean } | undefined> {
     const changed: { readonly path: string; readonly now: Mark }[] = []
     for (const [path, before] of this.#read) {
@@ -126,10 +127,10 @@ function foldersOf(path: string): string[] {
   }
 }
 
-/** Nothing where there are no events: a folder that is missing, or more of them than the system allows. */
-function listen(folder: string, stirred: () => void): FSWatcher[] {
+/** Empty where there are no events: the folder is missing, or the system allows no further watcher. */
+function listen(folder: string, onEvent: () => void): FSWatcher[] {
   try {
-    const watcher = watch(folder, { persistent: false }, stirred)
+    const watcher = watch(folder, { persistent: false }, onEvent)
     watcher.on('error', () => watcher.close())
     return [watcher]
   } catch {

@@ -1,6 +1,6 @@
 import type { Terminal } from '../engine/service-definition.ts'
 
-/** The terminal of a process. A reader that has had enough, as `head` has, ends the process without an error. */
+/** The terminal of a process. A reader that closes the pipe, as `head` does, ends the process without an error. */
 export function openTerminal(process: NodeJS.Process): Terminal {
   const { stdout, stderr } = process
   stdout.on('error', (fault: NodeJS.ErrnoException) => {

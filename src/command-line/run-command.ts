@@ -55,7 +55,7 @@ export async function runParsed<C extends CommandLine>(run: CommandRun<C>): Prom
 
 const HELP: ReadonlySet<string | undefined> = new Set(['help', '--help', '-h'])
 
-/** What a line without a known command gets: the list of commands. */
+/** The answer to a command line without a known command: the list of commands. */
 export function noCommand(
   program: Program,
   commands: readonly CommandLine[],

@@ -27,11 +27,14 @@ export interface EnvelopedAnswer {
   readonly source: readonly Source[]
   readonly body: JsonObject
   readonly warnings?: readonly Warning[]
-  /** Of the HTTP response; default: 200. One without content (204, 205) needs a `content`. */
+  /** Status of the HTTP response; default: 200. A status without content (204, 205) needs a `content`. */
   readonly status?: SuccessStatus
   /** When the sources returned the data; default: when the answer was made. The cache counts from then. */
   readonly fetchedAt?: Date
-  /** Milliseconds from then, if shorter than in the catalog: for an answer with parts that are missing now. */
+  /**
+   * Milliseconds from `fetchedAt` for which the answer is fresh, if fewer than in the catalog: for an answer with parts
+   * that are missing now.
+   */
   readonly freshFor?: number
 }
 
@@ -43,7 +46,7 @@ export interface VerbatimAnswer {
 export interface ContentHead {
   /** Media type, with its parameters. */
   readonly type: string
-  /** Of the HTTP response; default: 200. With 204 and 205 nothing of the content is sent. */
+  /** Status of the HTTP response; default: 200. With 204 and 205 nothing of the content is sent. */
   readonly status?: SuccessStatus
   /** Response headers besides the media type: those the catalog names under `response.headers`. */
   readonly headers?: Readonly<Record<string, string>>
@@ -56,7 +59,7 @@ export type Answer = EnvelopedAnswer | VerbatimAnswer
 /**
  * The answer of a route with `response.stream`, which is sent while it is made and redelivered byte for byte. A web
  * `ReadableStream` and a Node.js `Readable` are such iterables, too. Nothing is read before the payment has settled; a
- * stream that throws is broken off, and the same payment has the handler run again.
+ * stream that throws is broken off, and the handler runs again for the same payment.
  */
 export interface StreamAnswer {
   readonly content: ContentHead & {
@@ -67,7 +70,7 @@ export interface StreamAnswer {
 
 /** What is known of the payment while the handler runs; the transaction comes later, in the receipt. */
 export interface PaymentFacts {
-  /** Public id of the payment: the same whenever the work is done again for it, and so its idempotency key. */
+  /** Public id of the payment, the same whenever the work is done again for it: use it as the idempotency key. */
   readonly id: string
   readonly protocol: string
   readonly network: string
@@ -83,14 +86,14 @@ export interface Part {
   /** When its sources gave it. */
   readonly at: Date
   readonly cached: boolean
-  /** Set when its source failed now and an older answer was given instead: `staleWarning` tells the buyer. */
+  /** Whether its source failed now and this is an older answer: tell the buyer with `staleWarning`. */
   readonly stale: boolean
 }
 
 /** How long something is kept, in milliseconds. */
 export interface Keeping {
   readonly ttl: number
-  /** The time after that in which it is still given when it cannot be fetched again. */
+  /** The time after `ttl` in which it is still given when it cannot be fetched again. */
   readonly staleIfError: number
 }
 
@@ -112,9 +115,10 @@ export interface Context {
   /** EIP-55 address that has signed in with this very call (sign-in-with-x); undefined on paid calls and without proof. */
   readonly signer: string | undefined
   /**
-   * Asks another operation of the catalog by the name of its handler, through that operation's own cache: everyone else who
-   * asks for the same shares it. Parameters that are left out have their defaults. Rejects as that handler does, with
-   * `not_configured` when its sources have no credentials, and with `not_implemented` when the catalog does not have it.
+   * Asks another operation of the catalog by the name of its handler, through the cache of that operation: equal
+   * requests of other callers share the answer. Parameters that are left out have their defaults. Rejects as that
+   * handler does, with `not_configured` when its sources have no credentials, and with `not_implemented` when the
+   * catalog does not have it.
    *
    * @example
    * import type { Handler } from 'ratecard/handler'
@@ -126,10 +130,11 @@ export interface Context {
    */
   readonly ask: (handler: string, parameters: Arguments) => Promise<Part>
   /**
-   * Keeps a value next to the answers, for what several answers are made of: a pool, a history. One `produce` serves all
-   * who want it meanwhile, in whichever process, within the time of this operation. `name` is unique in the service; a
-   * value of another form is another name. The value is one that JSON can say, and `isValue` is asked when it was kept.
-   * `produce` gets the value before, as long as it is kept: what a history grows from.
+   * Keeps a value from which several answers are made, such as a pool or a history, in the cache of the answers. One
+   * `produce` serves all callers that need the value at the same time, in every process, within the timeout of this
+   * operation. `name` is unique in the service: give a value of another form another name. The value must be JSON, and
+   * `isValue` checks a kept one. `produce` gets the previous value as long as that is kept, so that a history can grow
+   * from it.
    *
    * @example
    * import type { Handler } from 'ratecard/handler'
@@ -155,7 +160,8 @@ export interface Context {
 }
 
 /**
- * Says of something older that was given because its source does not answer: since when, and how long ago that was.
+ * The warning of an answer that contains an older value because its source does not answer: from when the value is, and
+ * how old.
  *
  * @example
  * import { staleWarning } from 'ratecard/handler'
@@ -210,7 +216,7 @@ export interface HandlerWithPreview<Parameters> {
 /** A handler that needs a setting the catalog's `sources` cannot name, such as one of several providers. */
 export interface ConfigurableHandler<Parameters> {
   readonly run: Handler<Parameters>
-  /** As for a handler with a preview. */
+  /** As `configured` of a handler with a preview. */
   readonly configured: boolean
   readonly check?: (parameters: Parameters, context: Context) => Promise<void>
 }
@@ -241,7 +247,7 @@ export interface StoringHandler<Parameters> {
   readonly prepare: Handler<Parameters>
   readonly commit: (payment: string) => Promise<void>
   readonly abort: (payment: string) => Promise<void>
-  /** As for a handler with a preview. */
+  /** As `configured` of a handler with a preview. */
   readonly configured?: boolean
 }
 

@@ -44,8 +44,8 @@ export interface ServiceContext<Settings> {
 /** What handlers are made with. */
 export interface HandlerContext<Settings, Stores extends ServiceStores> extends ServiceContext<Settings> {
   /**
-   * What `stores` has opened, with whatever members it has. To be called when a handler runs: stores open after the handlers
-   * are known.
+   * What `stores` has opened, with whatever members it has. Must be called when a handler runs: stores open after the
+   * handlers are known.
    */
   readonly stores: () => Stores
 }
@@ -92,9 +92,12 @@ export interface ServiceStores {
 /** What became of the requests to one outside source since the process started. */
 export interface SourceFigures {
   readonly asked: number
-  /** Without an answer: unreachable, too late, limited, an error, or none that could be read. */
+  /**
+   * Requests without a usable answer: the source was unreachable, too late, limiting or failing, or its answer could
+   * not be read.
+   */
   readonly failed: number
-  /** Answered in another form than the one it is read by. Not counted as failed. */
+  /** Answers in another form than the one that is read. Not counted as failed. */
   readonly drifted: number
   /** Rows and fields that could not be read and were left out of answers that were used. */
   readonly skipped: number

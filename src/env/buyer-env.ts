@@ -5,7 +5,7 @@ import type { Reader } from './reader.ts'
 
 /** The settings that `pay` and `mcp` use. */
 export interface BuyerEnv {
-  /** Of the sandbox of this folder, which writes down its address and wallet there. */
+  /** Data directory of the sandbox of this folder, which writes its address and wallet there. */
   readonly dataDir: string
   /** Where a buyer's own state is kept, apart from any project. */
   readonly stateDir: string

@@ -130,7 +130,7 @@ export class Reader {
     return undefined
   }
 
-  /** Too short a secret can be guessed from one challenge. */
+  /** A short secret can be guessed from one challenge. */
   secrets(name: string): string[] {
     const secrets = this.list(name)
     if (secrets.some((secret) => Buffer.byteLength(secret) < SECRET_BYTES))

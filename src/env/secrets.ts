@@ -1,6 +1,6 @@
 /** What a catalog names as a credential is secret too, whatever it is called. */
 export const SECRET_NAME = /KEY|TOKEN|SECRET|PASSWORD|^RPC_URL_|^(CACHE_)?REDIS_URL$/i
-/** Hiding less than this would tear holes into words. */
+/** Hiding shorter values would also replace parts of ordinary words. */
 const SHORTEST_SECRET = 6
 
 /** The text with secret values replaced by the names of their variables. */

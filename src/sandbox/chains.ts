@@ -7,7 +7,7 @@ import {
   type TempoChainRecord,
 } from './tempo/chain.ts'
 
-/** The two chains of a sandbox: they begin and end together, for one ledger tells of both. */
+/** The two chains of a sandbox: they begin and end together, since one ledger records the payments on both. */
 export interface Chains {
   readonly evm: EvmChain
   readonly tempo: TempoChain
@@ -29,7 +29,7 @@ const EVM = {
 /** Tempo’s test network and its dollar, for the same reason. */
 const TEMPO = { chainId: 42431, currency: PATH_USD } as const
 
-/** Starts both; one that has started is ended again when the other cannot start. */
+/** Starts both chains; when one cannot start, the other is stopped. */
 export async function startChains(): Promise<Chains> {
   const starting = [startEvmChain(EVM), startTempoChain(TEMPO.chainId)] as const
   try {
@@ -42,7 +42,9 @@ export async function startChains(): Promise<Chains> {
   }
 }
 
-/** Takes over both chains of an earlier run; undefined, and neither runs on, when one of them is gone or another. */
+/**
+ * Takes over both chains of an earlier run; undefined, and both are stopped, when one is gone or is another chain.
+ */
 export async function adoptChains(records: ChainRecords): Promise<Chains | undefined> {
   const [evm, tempo] = await Promise.all([adoptEvmChain(records.evm), adoptTempoChain(records.tempo)])
   if (evm !== undefined && tempo !== undefined && isOurs(records)) return together(evm, tempo)

@@ -49,8 +49,8 @@ export function connect(rpcUrl: string, chainId: number): Connection {
 const MINED_WITHIN_MS = 60_000
 
 /**
- * Resolves when a transaction is mined. viem looks for the receipt once in each block: a node that shows a block before
- * its receipts is waited for in vain when no other block follows.
+ * Resolves when a transaction is mined; rejects when it is in no block within a minute. viem looks for the receipt once
+ * in each block: a node that shows a block before its receipts is waited for in vain when no other block follows.
  */
 export async function untilMined(connection: Connection, hash: Hex): Promise<void> {
   const until = Date.now() + MINED_WITHIN_MS

@@ -72,8 +72,8 @@ export async function startSandbox(options: SandboxOptions): Promise<() => Promi
 }
 
 /**
- * The sandbox whose chains run, in this process or another. Writes `sandbox.json` for the client, with `baseUrl`, a loopback
- * address where the server answers.
+ * The sandbox whose chains run, in this process or another. Writes `sandbox.json` for the client, with `baseUrl`, a
+ * loopback address where the server answers. Throws when no sandbox runs in the directory.
  */
 export function readSandbox({ directory, baseUrl }: Place & { readonly baseUrl: string }): Sandbox {
   const home = homeIn({ directory })
@@ -158,7 +158,7 @@ async function fundTempo(
   return { rpcUrl, pid, chainId, currency, genesis, payerKey, recipient, secretKey }
 }
 
-/** One is kept, for a look at the last run. */
+/** One old ledger is kept, to look into the last run. */
 function setLedgerAside(home: string, log: (line: string) => void): void {
   const ledger = join(home, 'ledger')
   if (!existsSync(ledger)) return

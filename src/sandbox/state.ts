@@ -19,7 +19,10 @@ export interface SandboxState {
     /** Signs the challenges. */
     readonly secretKey: Hex
   }
-  /** Of the account that refunds are sent from, with money on both chains. The settler's transactions are the server's own. */
+  /**
+   * Key of the account that refunds are sent from, with money on both chains. The account of the settler is for
+   * transactions of the server alone.
+   */
   readonly refundKey: Hex
 }
 

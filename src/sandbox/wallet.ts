@@ -4,7 +4,7 @@ import { isJsonObject, type Json } from '../engine/base/json.ts'
 import { TRANSFER_TYPES } from '../engine/chains/evm/eip3009/digest.ts'
 import { isPlace, isWord, type SandboxState } from './state.ts'
 
-/** What is used of a Koa context. */
+/** The members of a Koa context that are used. */
 interface Exchange {
   readonly method: string
   readonly path: string

@@ -21,7 +21,7 @@ export interface Bridge {
   readonly shop: URL
   readonly buyer: Buyer
   readonly version: string
-  /** Listed before the client came: a shop that cannot be reached is reported at once. */
+  /** Listed before a client connects: a shop that cannot be reached is reported at once. */
   readonly tools: ReadonlyMap<string, RemoteTool>
 }
 
@@ -41,7 +41,7 @@ class Output extends StdioServerTransport {
   }
 }
 
-/** The SDK holds calls against a schema; those of a shop are checked by the shop. */
+/** The SDK checks calls by a schema; calls of a shop are checked by the shop. */
 const ANYTHING: StandardSchemaV1<unknown, unknown> = {
   '~standard': { version: 1, vendor: 'ratecard', validate: (value) => ({ value }) },
 }

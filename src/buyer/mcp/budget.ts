@@ -42,7 +42,8 @@ const PATIENCE_MS = 10_000
 
 /**
  * What a wallet spends at an origin, in a file that several processes share. A payment is in it before it is sent, and
- * counts until it is known that nothing was charged: the sum never exceeds the budget, whichever process is killed.
+ * counts until it is known that nothing was charged: the sum never exceeds the budget, whichever process is killed. All
+ * methods fail when the file cannot be locked, read or written.
  */
 export class Budget {
   readonly max: Micros
@@ -56,7 +57,7 @@ export class Budget {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   }
 
-  /** The payment with an unknown outcome. */
+  /** The payment of this call whose outcome is unknown. */
   find(call: string): OpenPayment | undefined {
     return this.#read().open.get(call)
   }
@@ -83,7 +84,7 @@ export class Budget {
   close(call: string, payment: OpenPayment, charged: 'yes' | 'no'): Promise<void> {
     return this.#change((spending) => {
       const known = spending.open.get(call)
-      // Somebody else has closed it, and may have opened another one.
+      // Another process has closed it, and may have opened another one.
       if (known === undefined || digestJson(known.meta) !== digestJson(payment.meta))
         return { result: undefined }
       const open = new Map([...spending.open].filter(([each]) => each !== call))

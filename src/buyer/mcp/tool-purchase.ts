@@ -30,7 +30,7 @@ export type Consent = 'given' | 'refused' | 'open' | 'unable'
 export interface ToolCall {
   readonly tool: RemoteTool
   readonly args: Json
-  /** By the key of the question. */
+  /** The answer to a question, by the key of the question. */
   readonly consent: (key: string) => Consent
 }
 
@@ -38,7 +38,7 @@ export type Bought =
   | {
       readonly kind: 'result'
       readonly result: JsonObject
-      /** To be called when the result has been sent: until then the same call gets the same payment. */
+      /** Must be called when the result has been sent: until then the same call gets the same payment. */
       readonly delivered?: () => Promise<void>
     }
   | { readonly kind: 'question'; readonly key: string; readonly message: string }
@@ -52,7 +52,7 @@ export async function buyCall(buyer: Buyer, call: ToolCall): Promise<Bought> {
   if (kept === undefined) answer = await callTool(tool, args, {})
   else {
     const settled = await send(buyer, call, kept, 2)
-    // It can be charged no more: another one is signed.
+    // The earlier payment can no longer be charged: another one is signed.
     if (settled.charged !== 'no' || settled.answer?.status !== 402)
       return conclude(buyer, call, kept, settled)
     await buyer.budget.close(id, kept, 'no')

@@ -6,7 +6,7 @@ export function writeFault(file: string): string | undefined {
   try {
     const found = statSync(file, { throwIfNoEntry: false })
     if (found?.isDirectory() === true) return 'it is a folder'
-    // With the dot, a parent that is no folder is a fault.
+    // With `/.` at its end, the parent must be a folder.
     accessSync(found === undefined ? `${dirname(file)}/.` : file, constants.W_OK)
     return undefined
   } catch (error) {

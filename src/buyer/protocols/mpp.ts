@@ -50,7 +50,7 @@ export const mpp: PayingProtocol = {
   },
 }
 
-/** The challenges of a 402; none when one of a header is malformed. */
+/** The challenges of a 402; none when a header contains a malformed one. */
 function challengesIn(reply: Reply): Challenge.Challenge[] {
   if (reply.kind === 'http') {
     try {
@@ -67,7 +67,7 @@ function challengesIn(reply: Reply): Challenge.Challenge[] {
   })
 }
 
-/** A challenge that is understood. */
+/** A challenge that can be paid here. */
 interface Charge {
   readonly network: TempoNetwork
   readonly symbol: string
@@ -152,14 +152,14 @@ async function createCredential(charge: Charge, key: Signer['key'], rpcUrl: stri
       meta: isJsonObject(parsed) ? { [Mcp.credentialMetaKey]: parsed } : {},
     }
   } catch (fault) {
-    // What the libraries say names endpoints and calls: it stays here.
+    // Messages of the libraries contain endpoints and calls, so they are not passed on.
     const isSilence = (cause: unknown): boolean =>
       cause instanceof HttpRequestError || cause instanceof TimeoutError
     const silent = fault instanceof BaseError && fault.walk(isSilence) !== null
     return unsigned(
       silent
         ? `the node of ${title} does not answer: see RPC_URL_${chainId}`
-        : `${title} takes no such payment: ask again, and see what ${account.address} holds there`,
+        : `${title} refuses this payment: ask again, and check what ${account.address} holds there`,
     )
   }
 }

@@ -8,7 +8,7 @@ export type Reply =
   | { readonly kind: 'http'; readonly headers: Headers }
   | { readonly kind: 'tool'; readonly result: JsonObject }
 
-/** One way to pay for a 402. Its offers know how they are signed. */
+/** One way to pay for a 402. Its offers have the function that signs them. */
 export interface PayingProtocol {
   readonly name: ProtocolName
   /** The first offer of a 402 that can be signed here; undefined when there is none. */
@@ -31,7 +31,7 @@ export interface Offer {
   readonly sign: (signer: Signer) => Promise<Signing>
 }
 
-/** What signing takes. */
+/** What an offer needs to be signed. */
 export interface Signer {
   readonly key: `0x${string}`
   /** Endpoint of a chain, when one is known. */
@@ -63,7 +63,7 @@ export function readHash(value: unknown): string | undefined {
   return typeof value === 'string' && /^0x[0-9a-fA-F]{64}$/.test(value) ? value : undefined
 }
 
-/** JSON that was encoded as base64 or base64url by somebody else. */
+/** JSON from a seller, in base64 or base64url; undefined when it is not JSON. */
 export function decodeJson(text: string): unknown {
   return parseJson(Buffer.from(text, 'base64').toString('utf8'))
 }

@@ -79,7 +79,7 @@ function offerOf(terms: Terms, required: JsonObject): Offer {
   }
 }
 
-/** EIP-3009, as a payer signs it. */
+/** The typed data of EIP-3009 that a payer signs. */
 const TRANSFER_TYPES = {
   TransferWithAuthorization: [
     { name: 'from', type: 'address' },

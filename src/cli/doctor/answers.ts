@@ -61,7 +61,7 @@ export async function readChallenges(
   return { challenges, differences }
 }
 
-/** Documents that say something else from one moment to the next. */
+/** Documents whose content changes between two requests. */
 const LIVE: ReadonlySet<string> = new Set(['health', 'stats', 'status', 'status-json'])
 
 /** Which documents cannot be read, or differ under another of their paths, as behind a cache. */
@@ -76,7 +76,10 @@ export async function checkDocuments(
     for (const alias of aliases) {
       const other = await readText(origin, alias, differences)
       if (other !== undefined && other !== text && !LIVE.has(name))
-        differences.push({ ...oddity(alias, 'bytes', 'other bytes', 'the same bytes'), reference: first })
+        differences.push({
+          ...documentMismatch(alias, 'bytes', 'other bytes', 'the same bytes'),
+          reference: first,
+        })
     }
   }
   return differences
@@ -86,8 +89,8 @@ export async function checkDocuments(
 const REVISION_QUESTIONS = 12
 
 /**
- * Revisions of the catalog that answers at the path of `/health` state, and a mismatch for each that differs from the
- * expected one: that of a file, otherwise that of the first answer.
+ * Asks the health document at `path` for the revision of the catalog, several times. One mismatch for each
+ * revision that differs from the expected one: `declared`, the revision of a file, otherwise that of the first answer.
  */
 export async function checkRevisions(
   origin: string,
@@ -102,18 +105,18 @@ export async function checkRevisions(
   const reference = declared === undefined ? path : 'catalog'
   return first === undefined
     ? []
-    : others.map((says) => ({ ...oddity(path, 'revision', says, first), reference }))
+    : others.map((says) => ({ ...documentMismatch(path, 'revision', says, first), reference }))
 }
 
 async function readText(origin: string, path: string, differences: Mismatch[]): Promise<string | undefined> {
   const got = await visit(origin, path)
   if (got.kind === 'answer' && got.status === 200) return got.text
   const says = got.kind === 'fault' ? got.reason : String(got.status)
-  differences.push(oddity(path, 'status', says, '200'))
+  differences.push(documentMismatch(path, 'status', says, '200'))
   return undefined
 }
 
-/** An error of a document as a whole. */
-function oddity(document: string, field: string, says: string, expected: string): Mismatch {
+/** A mismatch of a document as a whole. */
+function documentMismatch(document: string, field: string, says: string, expected: string): Mismatch {
   return { path: '*', field, document, says, reference: OPENAPI, expected }
 }

@@ -43,7 +43,9 @@ const BAZAAR = 'Bazaar'
 const MPP = 'MPP registries'
 const MCP = 'MCP registry'
 
-/** What keeps a registry from listing a service, or makes an entry poor: `docs/listing.md` message where each comes from. */
+/**
+ * What keeps a registry from listing a service, or makes an entry poor: `docs/listing.md` says where each comes from.
+ */
 export const RULES: readonly Rule[] = [
   {
     registry: X402SCAN,
@@ -254,7 +256,7 @@ function offersMpp({ bare }: ProbedOperation): boolean {
   return /^Payment /i.test(headerOf(bare, 'www-authenticate'))
 }
 
-/** At most so many places are printed of those that break a rule. */
+/** Most places that are named of those that break a rule. */
 const NAMED = 3
 
 /** One result for each violated rule, and one for each registry whose rules all hold. */

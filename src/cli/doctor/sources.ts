@@ -40,21 +40,23 @@ export async function trySources(call: Call): Promise<number> {
     [FIELDS, ...fields],
   ].filter((table) => table.length > 1)
   terminal.out(tables.map(columns).join('\n\n'))
-  return trials.some(isSick) || figures.some(([, { drifted }]) => drifted > 0) ? 1 : 0
+  return trials.some(isBroken) || figures.some(([, { drifted }]) => drifted > 0) ? 1 : 0
 }
 
 function trialRow({ path, outcome }: Trial): string[] {
   if (outcome.kind === 'answered') return [path, 'answers', '']
-  return [path, isExcused(outcome.fault) ? 'not served' : 'fails', wordsOf(outcome.fault)]
+  return [path, isNotServed(outcome.fault) ? 'not served' : 'fails', wordsOf(outcome.fault)]
 }
 
-/** Not for want of health: it is announced only, or its operator has no credentials for it. */
-function isExcused(fault: unknown): boolean {
+/**
+ * Whether a call failed although nothing is broken: the route is planned only, or its source has no credentials here.
+ */
+function isNotServed(fault: unknown): boolean {
   return fault instanceof Failure && ['not_implemented', 'not_configured'].includes(fault.code)
 }
 
-function isSick({ outcome }: Trial): boolean {
-  return outcome.kind === 'failed' && !isExcused(outcome.fault)
+function isBroken({ outcome }: Trial): boolean {
+  return outcome.kind === 'failed' && !isNotServed(outcome.fault)
 }
 
 function wordsOf(fault: unknown): string {

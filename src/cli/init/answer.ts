@@ -49,7 +49,7 @@ export function answerOf(openapi: JsonObject, operation: JsonObject): Answer {
   }
 }
 
-/** By status. */
+/** The responses of an operation by their status. */
 export function responsesOf(openapi: JsonObject, operation: JsonObject): [string, Json][] {
   return membersAt(follow(openapi, at(operation, 'responses')))
 }

@@ -8,7 +8,10 @@ import { type DocumentSource, readText } from './read-openapi.ts'
 /** Bytes of a document with all of its files. */
 const LARGEST_DOCUMENT = 64_000_000
 
-/** A document at a path or an address. Files that it refers to are read from its folder, or from its host. */
+/**
+ * A document at a path or an address. Files that it refers to are read from its folder, or from its host. Rejects with
+ * a sentence when it cannot be read.
+ */
 export async function openDocument(source: string): Promise<DocumentSource> {
   if (!/^https?:\/\//.test(source)) return openFile(source)
   const got = await get(source, 'follow')

@@ -3,7 +3,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../engine/base/json
 import { at, listAt, membersAt, textAt } from '../json-access.ts'
 import { follow } from './reference.ts'
 
-/** Keywords of OpenAPI 3.0 that JSON Schema does not have, and words for people that cost more than they tell. */
+/** Keywords of OpenAPI 3.0 that JSON Schema does not have, and annotations that take more room than they are worth. */
 const DROPPED: ReadonlySet<string> = new Set([
   'nullable',
   'discriminator',
@@ -57,7 +57,9 @@ export function bundle(openapi: JsonObject, schema: Json): JsonObject {
   return { ...(isJsonObject(root) ? root : {}), ...(names.size === 0 ? {} : { $defs: definitions }) }
 }
 
-/** The keywords that OpenAPI 3.0 writes in its own way. What a server sets, a request does not need. */
+/**
+ * Rewrites the keywords that OpenAPI 3.0 writes in its own way. A request does not need members that the server sets.
+ */
 function version31(original: JsonObject, schema: Record<string, Json>): JsonObject {
   for (const [flag, limit] of [
     ['exclusiveMinimum', 'minimum'],
@@ -86,7 +88,7 @@ function version31(original: JsonObject, schema: Record<string, Json>): JsonObje
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false })
 
-/** Tells whether a value fits; undefined when it is no schema that can be held against anything. */
+/** Tells whether a value fits; undefined when the schema cannot be compiled. */
 export function validatorOf(schema: JsonObject): ((value: Json) => boolean) | undefined {
   try {
     const validate: ValidateFunction = ajv.compile(schema)
@@ -119,7 +121,7 @@ export function sampleOf(openapi: JsonObject, given: Json | undefined, optional 
   if (shown !== undefined) return shown
   for (const key of ['oneOf', 'anyOf']) {
     const parts = listAt(schema, key).filter((part) => textAt(part, 'type') !== 'null')
-    // Rules between members, not another value.
+    // These alternatives only relate members to each other: they describe no other value.
     if (
       parts.length === 0 ||
       (schema['properties'] !== undefined && parts.every((part) => at(part, 'properties') === undefined))
@@ -201,13 +203,13 @@ export function textOf(schema: JsonObject): string {
   return text.padEnd(least, 'x').slice(0, most)
 }
 
-/** `^AC[0-9a-f]{32}$` → `AC000…`: the first sign of each class, as often as it has to be there. */
+/** `^AC[0-9a-f]{32}$` → `AC000…`: the first character of each class, as often as it is required. */
 function ofPattern(pattern: string): string | undefined {
   const bare = plainGroups(pattern.replace(/^\^|\$$/g, ''))
   const text = bare.replace(
     /(\[(?:\\.|[^\]\\])+\]|\\.|[^\\()|?*+{}[\]^$])(\{(\d+)(?:,\d*)?\}|[*+?])?/g,
-    (_, sign: string, quantifier: string | undefined, count: string | undefined) =>
-      firstOf(sign).repeat(
+    (_, part: string, quantifier: string | undefined, count: string | undefined) =>
+      firstOf(part).repeat(
         count === undefined ? Number(quantifier !== '*' && quantifier !== '?') : Number(count),
       ),
   )
@@ -224,8 +226,8 @@ function plainGroups(pattern: string): string {
   return plain === pattern ? plain : plainGroups(plain)
 }
 
-function firstOf(sign: string): string {
-  const first = sign.startsWith('[') ? (/^\[(\\.|[^\\])/.exec(sign)?.[1] ?? '') : sign
+function firstOf(part: string): string {
+  const first = part.startsWith('[') ? (/^\[(\\.|[^\\])/.exec(part)?.[1] ?? '') : part
   if (first === '.' || first === '^') return 'a'
   const classes: Readonly<Record<string, string>> = {
     '\\d': '0',

@@ -19,7 +19,7 @@ export interface LeftOperation {
   /** `GET /pets/{petId}`. */
   readonly title: string
   readonly why: keyof typeof REASONS
-  /** After "left out, for". */
+  /** Completes "left out, for …". */
   readonly reason: string
 }
 
@@ -36,7 +36,7 @@ export const REASONS = {
   check: 'refused by the check of the catalog',
 } as const
 
-/** What is otherwise than in the original, as a report counts it. */
+/** Ways in which a route differs from the original, as a report counts them. */
 export const CHANGES = {
   deprecated: 'deprecated',
   credential: 'a credential of yours instead of a parameter',
@@ -160,7 +160,7 @@ function placesOf(openapi: JsonObject, broken: BrokenReferences): Places {
   }
 }
 
-/** A path, with what is written beside its reference. */
+/** A path item, with the members that are written beside its reference. */
 function itemOf(openapi: JsonObject, given: Json): Json | undefined {
   const item = follow(openapi, given)
   if (item === given || !isJsonObject(item) || !isJsonObject(given)) return item
@@ -277,7 +277,7 @@ function namesOf(id: string, title: string, names: Names): Pick<ConvertedRoute, 
 
 interface Parameters {
   readonly mapped: readonly Mapped[]
-  /** Those that carry the operator's key. */
+  /** Parameters that carry the key of the operator. */
   readonly keys: readonly { readonly wire: string; readonly place: string }[]
 }
 

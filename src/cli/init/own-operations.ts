@@ -2,7 +2,10 @@ import type { Json, JsonObject } from '../../engine/base/json.ts'
 import { at, listAt, membersAt, textAt } from '../json-access.ts'
 import { follow } from './reference.ts'
 
-/** What is left out by default: it concerns the operator of an API or the account of a user, and is nothing to sell. */
+/**
+ * Words of operations that are left out by default: they concern the operator of an API or the account of a user, and
+ * cannot be sold.
+ */
 const WORDS: ReadonlyMap<string, string> = new Map([
   ...meaning('administration', ['admin', 'admins', 'administration', 'administrator', 'administrators']),
   ...meaning('signing in', ['oauth', 'oauth1', 'oauth2', 'openid', 'oidc', 'saml', 'sso', 'mfa', 'totp']),
@@ -10,7 +13,7 @@ const WORDS: ReadonlyMap<string, string> = new Map([
   ...meaning('signing in', ['password', 'passwords', 'webauthn']),
 ])
 
-/** The same of a whole tag, or of a part of a path: `/auth/test`, `/auth.test`. */
+/** The same for words that must be a whole tag or a part of a path: `/auth/test`, `/auth.test`. */
 const WHOLE: ReadonlyMap<string, string> = new Map(meaning('signing in', ['auth', 'sign in', 'sign up']))
 
 /** Two words in a row that mean keys of an account. */
@@ -60,7 +63,7 @@ export function ownOperations(openapi: JsonObject, all: readonly Described[]): O
   }
 }
 
-/** What in an operation may speak of it, each as words. */
+/** The texts of an operation that may show what it is about, each as words. */
 function signsOf(openapi: JsonObject, { path, operation }: Described): ReadonlySet<string> {
   const segments =
     path

@@ -19,7 +19,7 @@ export type Mapped =
       readonly isRepeated: boolean
       /** Whether the example was made from the schema. */
       readonly isGenerated: boolean
-      /** What is otherwise than in the original. */
+      /** Differences from the original. */
       readonly notes: readonly string[]
     }
   | {
@@ -32,7 +32,7 @@ export type Mapped =
 
 export type Kept = Extract<Mapped, { readonly kind: 'mapped' }>
 
-/** With its name in the catalog. */
+/** A parameter with its name in the catalog. */
 export interface Named extends Kept {
   readonly name: string
 }
@@ -77,7 +77,7 @@ export function mapForm(openapi: JsonObject, schema: Json | undefined): Mapped[]
   })
 }
 
-/** As a draft of a route has it. */
+/** The parameter in the form that a draft of a route has. */
 export function draftOf(name: string, { declared, isGenerated }: Kept): Draft['parameters'][number] {
   return isGenerated ? [name, declared, 'example generated from the schema'] : [name, declared]
 }
@@ -131,11 +131,14 @@ function textOfItem(item: Json): string {
 interface Plain {
   readonly schema: JsonObject
   readonly isList: boolean
-  /** What one item of a list is; of anything else, itself. */
+  /** The schema of one item of a list; for anything else, the schema itself. */
   readonly single: JsonObject
 }
 
-/** The schema of a parameter without the ways in which generators write "or null", and of several scalars a text. */
+/**
+ * The schema of a parameter without the ways in which generators write "or null". A choice of several scalars becomes a
+ * text.
+ */
 function plainSchema(openapi: JsonObject, given: Json | undefined): Plain | undefined {
   const schema = withoutNull(openapi, given ?? { type: 'string' })
   if (schema === undefined) return undefined

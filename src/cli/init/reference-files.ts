@@ -7,7 +7,7 @@ const FILES = 'x-files'
 
 export type ReadFile =
   | { readonly kind: 'read'; readonly value: Json }
-  /** Why not, after "which". */
+  /** Why it cannot be read: completes "which …". */
   | { readonly kind: 'fault'; readonly reason: string }
 
 export interface JoinedDocument {
@@ -21,7 +21,7 @@ interface OtherFile {
   readonly read: ReadFile
 }
 
-/** More are no description of one API. */
+/** More files do not describe one API. */
 const MOST_FILES = 10_000
 
 /** Joins a document and the files that it refers to, and those they refer to. `home` is the address of the document. */

@@ -58,7 +58,7 @@ export type ConvertedBody =
 
 interface BodyAndNotes {
   readonly body: ConvertedBody | undefined
-  /** What is otherwise than in the original. */
+  /** Differences from the original. */
   readonly notes: readonly string[]
 }
 

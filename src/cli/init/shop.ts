@@ -57,7 +57,7 @@ export function commonFiles(
 
 export type JoinedManifests =
   | { readonly kind: 'joined'; readonly text: string }
-  /** Why not, as a sentence without subject. */
+  /** Why they cannot be joined, as a sentence without subject. */
   | { readonly kind: 'fault'; readonly sentence: string }
 
 /** What npm writes itself, and what holds no code. */

@@ -12,7 +12,7 @@ export async function backUpLedger(call: Call): Promise<number> {
   const file = fileOf(call)
   if (existsSync(file)) throw new UsageError(`${file} exists already: a backup is written to a new file`)
   return withLedger(call, async (ledger) => {
-    // Without its head and its last line.
+    // The head and the last line are no records.
     let records = -2
     const lines = async function* (): AsyncGenerator<string> {
       for await (const line of backupLines(ledger, { version, now: ledger.now() })) {
@@ -30,7 +30,7 @@ export async function backUpLedger(call: Call): Promise<number> {
   })
 }
 
-/** The file that the command names. */
+/** The file that the command names. Throws `UsageError`. */
 export function fileOf({ positionals }: Pick<Call, 'positionals'>): string {
   const [file] = positionals
   if (file === undefined) throw new UsageError('name the file of the backup')

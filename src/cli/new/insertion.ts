@@ -16,7 +16,7 @@ export type Insertion =
   /** A phrase that follows the name of the file. */
   | { readonly kind: 'fault'; readonly sentence: string }
 
-/** Writes a route behind the last one of a catalog; every other sign of the file stays as it is. */
+/** Writes a route after the last one of a catalog; every other character of the file stays as it is. */
 export function insertRoute(text: string, draft: Draft): Insertion {
   const eol = text.includes('\r\n') ? '\r\n' : '\n'
   const whole = text.endsWith('\n') ? text : text + eol
@@ -43,7 +43,7 @@ export function insertRoute(text: string, draft: Draft): Insertion {
     const line = whole.slice(0, place).split('\n').length + gap.length
     if (isAddition(before, read(made), draft.path)) return { kind: 'inserted', text: made, line }
   }
-  return fault('ends its routes in a way that nothing can be written behind')
+  return fault('ends its routes in a way that nothing can be written after them')
 }
 
 function fault(sentence: string): Insertion {

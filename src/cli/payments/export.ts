@@ -50,7 +50,7 @@ export async function exportPayments(call: Call): Promise<number> {
   return 0
 }
 
-/** When a payment was settled decides, from the first moment on, up to the last and without it. */
+/** The period that counts payments by their time of settlement: from `--since` on, before `--until`. */
 function periodOf({ flags }: Call, now: number): (time: number) => boolean {
   const [since, until] = [flags.text('since'), flags.text('until')]
   const start = since === undefined ? 0 : parsePastTime('since', since, now)
@@ -59,7 +59,10 @@ function periodOf({ flags }: Call, now: number): (time: number) => boolean {
   return (time) => time >= start && time < end
 }
 
-/** Of a charged payment. The names are part of the interface: columns may be added at the end, and none is renamed. */
+/**
+ * Columns of a charged payment. Their names are part of the interface: columns may be added at the end, and none is
+ * renamed.
+ */
 const COLUMNS = [
   'payment',
   'taken_at',
@@ -76,12 +79,13 @@ const COLUMNS = [
   'payee',
   'transaction',
   'operation',
-  // Of the catalog that named the price.
+  // Revision of the catalog that named the price.
   'revision',
   // `due`, `sending` or `sent`; empty when the money stays.
   'refund',
   'refund_transaction',
-  // Of the signer, its share of a transaction that settles several payments; empty when somebody else paid it.
+  // Paid by the signer: for a transaction that settles several payments, the share of this one. Empty when another
+  // account paid it.
   'gas_cost_wei',
   'payments_in_transaction',
   // The account that the refund was sent from.

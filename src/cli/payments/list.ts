@@ -13,7 +13,7 @@ import { rowOf, type PaymentRow, isoTime, spellAmount } from './row.ts'
 import { payerFilterOf } from './payer-filter.ts'
 import { parsePastTime } from './parse-time.ts'
 
-/** As many as a person looks at. */
+/** Rows that a person reads. */
 const SHOWN = 50
 
 export async function listPayments(call: Call): Promise<number> {
@@ -69,7 +69,7 @@ function limitOf({ flags }: Call): number {
   return Number(text)
 }
 
-/** Keeps the last that came, of many. */
+/** Keeps the last rows of many. */
 class Newest {
   readonly #limit: number
   #rows: PaymentRow[] = []
@@ -195,7 +195,7 @@ export const STATES: readonly State[] = [
   'unknown',
 ]
 
-/** As many days as a person looks at. */
+/** Days that a person reads. */
 const DAYS = 31
 
 /** How many payments there are in each state, what they have brought by route, network and day, and what is in doubt. */

@@ -3,7 +3,7 @@ import type { PaymentRecord } from '../../engine/ledger/payment-record.ts'
 import type { Call } from '../command.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
 
-/** Whether a payment is of the payer that --payer names; without it, every payment fits. */
+/** Whether a payment is of the payer that --payer names; without it, every payment fits. Throws `UsageError`. */
 export function payerFilterOf({ flags }: Call): (entry: Pick<PaymentRecord, 'payer'>) => boolean {
   const payer = flags.text('payer')
   if (payer === undefined) return () => true

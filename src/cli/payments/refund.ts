@@ -18,7 +18,7 @@ interface RefundRow extends Pick<
   'payment' | 'amount' | 'token' | 'network' | 'operation' | 'payer'
 > {
   readonly result: RefundResult['kind'] | 'would_send'
-  /** Of the refund. */
+  /** Transaction of the refund; null when none was sent. */
   readonly transaction: string | null
   readonly reason: string | null
 }

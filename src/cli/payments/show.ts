@@ -32,7 +32,7 @@ export async function showPayment(call: Call): Promise<number> {
   })
 }
 
-/** The bytes of a batch are kept once for all its payments. */
+/** Adds the bytes of a batch, which are kept once for all its payments. */
 async function withBytes(ledger: Ledger, entry: PaymentRecord): Promise<PaymentRecord> {
   const { dispatch } = entry
   if (dispatch?.kind !== 'own' || dispatch.members === undefined) return entry
@@ -102,7 +102,7 @@ function dispatchOf({ dispatch }: PaymentRecord): JsonObject | null {
   }
 }
 
-/** The transaction that had charged it, until a reorganisation. */
+/** The transaction that had charged it, until a reorganization. */
 function undoneOf({ undone }: PaymentRecord): JsonObject | null {
   return undone === undefined ? null : { transaction: clean(undone.transaction) }
 }
@@ -192,9 +192,9 @@ function stateStory(entry: PaymentRecord, now: number): Story {
   }
 }
 
-/** Charged and answered, until a reorganisation undid the block. */
+/** Charged and answered, until a reorganization undid the block. */
 function undoneStory({ state, validBefore }: PaymentRecord, now: number): Story {
-  const happened = 'The payment was charged and answered; then its block was undone by a reorganisation'
+  const happened = 'The payment was charged and answered; then its block was undone by a reorganization'
   if (state === 'unknown' || state === 'settling')
     return {
       means: `${happened}. It is sent again; whether it is charged is not known yet.`,

@@ -120,7 +120,7 @@ function priceChange(old: Price | undefined, now: Price | undefined): string {
   return `${formatPrice(old)} → ${priceOf(now)} (${percent(old, now)} %)`
 }
 
-/** To a tenth, rounded; what is less is shown as more than nothing. */
+/** A change in percent, rounded to a tenth; a smaller change is `<0.1`. */
 function percent(old: bigint, now: bigint): string {
   const [sign, step] = now > old ? ['+', now - old] : ['-', old - now]
   const tenths = (step * 2000n + old) / (old * 2n)

@@ -31,7 +31,7 @@ export interface Item {
   readonly media: MediaTypes
   /** Milliseconds for which an answer is reused; undefined: not known. */
   readonly ttl: number | undefined
-  /** Of the upstream; undefined: none, or not known. */
+  /** Host of the upstream; undefined: none, or not known. */
   readonly host: string | undefined
 }
 
@@ -221,7 +221,10 @@ function exampleOf(openapi: JsonObject, operation: Json | undefined): Json | und
   return Object.fromEntries(Object.entries(example).filter(([name]) => !common.includes(name)))
 }
 
-/** Of lists within texts OpenAPI has a pattern only: against a service they are taken for unchanged. */
+/**
+ * For a list that is written as one text, OpenAPI has a pattern only: compared with a service, its rules count as
+ * unchanged.
+ */
 function withListRules(rules: JsonObject, { items, minItems, maxItems }: JsonObject = {}): JsonObject {
   if (rules['type'] !== 'string' || items === undefined || minItems === undefined || maxItems === undefined)
     return rules
@@ -237,7 +240,7 @@ function declaredRules(parameters: readonly Parameter[]): ReadonlyMap<string, Js
       const { items, minItems, maxItems, minimum = null, maximum = null } = list
       const limits = Object.entries({ minimum, maximum }).filter(([, limit]) => limit !== null)
       const of = { type: items, ...Object.fromEntries(limits) }
-      // Made of the rules below.
+      // The pattern is made from the rules below.
       const { pattern: _, ...others } = rules.get(name) ?? {}
       return [name, { ...others, items: of, minItems, maxItems }]
     }),
@@ -258,7 +261,7 @@ function bodyRules(schema: Json | undefined): ReadonlyMap<string, JsonObject> {
   )
 }
 
-/** Parameter Objects of OpenAPI; what is only said to explain them is no difference. */
+/** The rules of Parameter Objects of OpenAPI, without the members that only explain them. */
 function rulesOf(parameters: readonly Json[]): ReadonlyMap<string, JsonObject> {
   return new Map(
     parameters.map((parameter) => {

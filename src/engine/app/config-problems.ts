@@ -51,7 +51,7 @@ export function forbiddenNetworks(
   ]
 }
 
-/** Signers and recipients are those of the start: a reload that names another payee would be obeyed only in part. */
+/** Signers and recipients are those of the start: a reload that names another payee would take effect only in part. */
 export function movedPayee(before: string, after: string): string[] {
   if (before.toLowerCase() === after.toLowerCase()) return []
   return [`payments.pay_to has changed from ${before} to ${after}: restart to be paid there`]

@@ -284,8 +284,9 @@ async function compose(
     now: ledger.now,
     protocols: (revised) => protocolsOf(revised, networks, baseUrl, runtime),
     cache: new Cache(cache, runtime.now),
-    // An upstream's host is written in the catalog, which is trusted as code is, and may well be inside: no egress, which is
-    // for hosts that callers name. What the upstream says is not trusted: redirects are followed within its host.
+    // The host of an upstream is written in the catalog, which is trusted like code, and may be an internal one: the
+    // egress checks are for hosts that callers name. Answers of the upstream are not trusted: redirects are followed
+    // within its host.
     proxy: { fetcher: runtime.fetcher, secret, report },
     networks: () => networks.x402.health(),
     listings: () => networks.x402.listings(),

@@ -435,7 +435,7 @@ export class LedgerLostError extends LedgerError {
   }
 }
 
-/** The message of what was thrown. */
+/** The message of a thrown value. */
 export function messageOf(fault: unknown): string {
   return fault instanceof Error ? fault.message : String(fault)
 }

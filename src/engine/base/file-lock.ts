@@ -1,6 +1,6 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 
-/** Gives the file back. */
+/** Releases the claim on the file. */
 export type Release = () => void
 
 /**
@@ -25,7 +25,9 @@ export function tryLock(file: string): Release | string {
   }
 }
 
-/** The process may be this one again after a restart in a container, where ids repeat; its start time tells. */
+/**
+ * After a restart in a container, where process ids repeat, the id may be that of this process: the start time decides.
+ */
 function isHeld(found: string, claim: string): boolean {
   const pid = Number(/^\d+/.exec(found)?.[0])
   if (!Number.isSafeInteger(pid)) return true

@@ -3,7 +3,10 @@
  * are explained in `docs/money-path.md`. Times of caches, polls and timeouts that move no money are with their code.
  */
 
-/** How long a dead process keeps others from a payment. Renewed three times in it; every recovery waits for its end. */
+/**
+ * How long a dead process keeps others from a payment. The lease is renewed three times within it; every recovery waits
+ * for its end.
+ */
 export const LEASE_MS = 10_000
 
 /** A lease that ends later than a new one by more than this was written with a wrong clock, and is ignored. */
@@ -27,16 +30,16 @@ export const FIRST_CHECK_MS = 5_000
 /** Longest such pause. */
 export const LONGEST_CHECK_MS = 300_000
 
-/** First look at the block of a settled payment: most reorganisations are shorter. */
+/** First look at the block of a settled payment: most reorganizations are shorter. */
 export const FIRST_LOOK_MS = 15_000
 
 /** Longest pause between two looks. */
 export const LONGEST_LOOK_MS = 600_000
 
-/** A block that could not be looked at for so long counts as final. */
+/** A block that nobody could look at for this long counts as final. */
 export const LOOKS_GIVEN_UP_MS = 86_400_000
 
-/** Left of a payment’s validity when its settlement begins: work is cut off so much earlier. */
+/** What must be left of a payment’s validity when its settlement begins: work is cut off so much earlier. */
 export const SETTLING_MS = 6_000
 
 /** Less time than this is not worth beginning with: the payment is refused. */
@@ -57,7 +60,7 @@ export const VALIDITY_MARGIN_S = 6
 /** Seconds a payment may be valid beyond its offer, for fast clocks; its record is kept as long. */
 export const VALIDITY_SLACK_S = 600
 
-/** A facilitator that does not know by then will never know. */
+/** How long after the expiry of a payment its facilitator is asked for the outcome: later it cannot know more. */
 export const FACILITATOR_ASKED_MS = 3_600_000
 
 /** How long a facilitator is given to settle; after it the outcome is unknown. */

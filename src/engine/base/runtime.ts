@@ -48,13 +48,13 @@ export interface Runtime {
   readonly sleep: (ms: number) => Promise<void>
   readonly every: Every
   readonly deadline: Deadline
-  /** To upstreams. */
+  /** Sends requests to upstreams. */
   readonly fetcher: typeof fetch
-  /** To facilitators. */
+  /** Sends requests to facilitators. */
   readonly http: HttpTransport
-  /** To the nodes of the networks. */
+  /** Sends requests to the nodes of the networks. */
   readonly caller: RpcTransport
-  /** To the site behind a passthrough. */
+  /** Begins requests to the site behind a passthrough. */
   readonly openRequest: OpenRequest
 }
 

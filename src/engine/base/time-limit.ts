@@ -1,14 +1,17 @@
 import { setMaxListeners } from 'node:events'
 import { Failure } from './errors.ts'
 
-/** One for all calls: to make one, with its stack, costs more than most of what a call does. */
+/** One error for all calls: creating one, with its stack, costs more than most parts of a call. */
 const OVER = new DOMException('the call is over', 'AbortError')
 
-/** Gives the work a signal that ends with it. */
+/**
+ * Runs work within `ms` milliseconds, with a signal that is aborted when the work has ended. Rejects with
+ * `handler_timeout`.
+ */
 export async function limited<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = openController()
   try {
-    // A handler in plain JavaScript may return its answer and no promise of it.
+    // A handler in plain JavaScript may return its answer instead of a promise.
     return await within(ms, Promise.resolve(work(controller.signal)))
   } finally {
     // Nobody waits for the pending requests any more.

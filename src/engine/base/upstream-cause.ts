@@ -39,7 +39,7 @@ const CAUSES: readonly (readonly [RegExp, UpstreamCause])[] = [
 /** Errors that may come without a code. */
 const NAMED: Readonly<Record<string, UpstreamCause>> = { TimeoutError: 'timeout', HTTPParserError: 'body' }
 
-/** The cause of a failure, from what the network said; undefined: it has no such cause. */
+/** The cause of a failure, from what the network said; undefined when it has no such cause. */
 export function upstreamCauseOf(failure: Failure): UpstreamCause | undefined {
   for (let cause: unknown = failure.cause; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof UpstreamFault) return cause.kind

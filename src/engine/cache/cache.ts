@@ -47,7 +47,7 @@ export interface Served<Value> extends Fetched<Value> {
 /** Checks that a stored value has the expected form: another version of the service may have written it. */
 type Guard<Value> = (value: unknown) => value is Value
 
-/** Receives the previous value while it may still be used. */
+/** Fetches a value; receives the previous one while that may still be used. */
 type Produce<Value> = (previous: Value | undefined) => Promise<Fetched<Value>>
 
 /** Returns fresh values from a store, runs one fetch for all callers, and returns an older value if that fails. */

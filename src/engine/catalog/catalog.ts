@@ -90,7 +90,7 @@ export interface Payments {
         readonly intent: string
         readonly chain: number
         readonly currency: string
-        /** As that of x402. */
+        /** Whether this is a test network, as for x402. */
         readonly testnet: boolean
       }
     | undefined
@@ -205,7 +205,7 @@ export interface Response {
   readonly mediaType: string | undefined
   /** Bytes. */
   readonly maxSize: number
-  /** Those of a success that documents show; the first one is of the example. */
+  /** Statuses of a success that documents show; the first one is that of the example. */
   readonly statuses: readonly SuccessStatus[]
   /** Names of the headers that are passed on with the answer. */
   readonly headers: readonly string[]

@@ -18,7 +18,7 @@ export interface CheckInputs {
   readonly read: (path: string) => Buffer | undefined
 }
 
-/** One rule's view of the catalog. */
+/** The catalog as the rules see it. */
 export interface CheckContext extends CheckInputs {
   readonly declared: Declared
   readonly document: SourceDocument

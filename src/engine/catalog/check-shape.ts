@@ -138,7 +138,7 @@ function typeIssue(fault: ShapeFault, path: Path, document: SourceDocument): Iss
     const hash = wanted.includes('string') ? ' (a text that starts with # must be quoted)' : ''
     const what =
       spelling === ''
-        ? `a value is missing behind the colon${hash}`
+        ? `a value is missing after the colon${hash}`
         : spelling === undefined
           ? 'a key in { } needs a colon and a value'
           : `${spelling} is no value; leave out a key that has none`

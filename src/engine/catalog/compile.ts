@@ -297,7 +297,7 @@ function duration(text: string | undefined, otherwise: string): number {
   return parseDuration(text ?? otherwise) ?? 0
 }
 
-/** Not `digestJson`, which takes twice as long for thousands of routes: nobody else computes this digest. */
+/** `digestJson` would take twice as long for thousands of routes, and no other program computes this digest. */
 function revisionOf(content: Omit<Catalog, 'revision'>): string {
   const operations = content.operations.map(({ price = 'free', ...each }) => ({
     ...each,

@@ -2,8 +2,8 @@
 export type Namer = (...wishes: readonly [string, ...string[]]) => string
 
 /**
- * A namer that has given nothing yet, and never gives what is `reserved`. Things are named in the order of the file, so an entry that is added below
- * never renames one above it.
+ * A namer that has given no name yet, and never gives one that is `reserved`. Things are named in the order of the
+ * file, so an entry that is added below never renames one above it.
  *
  * @example
  * const name = namer()

@@ -10,7 +10,7 @@ export interface Parsed {
   readonly readable: boolean
 }
 
-/** What text files do not hold: control characters, and what stands for bytes that are not UTF-8. */
+/** Characters that text files do not contain: control characters, and the replacement for bytes that are not UTF-8. */
 // eslint-disable-next-line no-control-regex
 const STRANGE = /[\0-\x08\x0e-\x1f\x7f\ufffd]/
 

@@ -99,7 +99,7 @@ function wholeValidator({ schema }: Body): (body: RawParameters['body']) => read
   }
 }
 
-/** Members that are nearly ones of a schema that says nothing of further members. */
+/** Errors for members that are nearly declared ones, of a schema that neither allows nor refuses further members. */
 function misspelt(body: JsonObject, names: readonly string[]): readonly ValidationError[] {
   const given = new Set(Object.keys(body))
   return unknownNames(given, names)

@@ -100,7 +100,7 @@ function colonMissing(from: number, text: string): SyntaxFault {
     return { code: 'yaml_unexpected', sentence, start, end: start + line.length }
   }
   const [key = 'key', ...rest] = line.split(/:|\s+/)
-  const sentence = `a key needs a colon and a space behind it: "${key}: ${rest.join(' ').trim() || '…'}"`
+  const sentence = `a key needs a colon and a space after it: "${key}: ${rest.join(' ').trim() || '…'}"`
   return { code: 'yaml_colon_missing', sentence, start, end: start + line.length }
 }
 

@@ -21,9 +21,9 @@ LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4')
 LOOPBACK.addAddress('::1', 'ipv6')
 
 /**
- * Who asks, as far as can be told: an address, or the /64 of IPv6 that one subscriber has. Behind a proxy it is the
- * right-most address in X-Forwarded-For that is not inside: what stands left of it, the caller may have written.
- * Undefined for this machine itself: its operator, or a proxy of theirs that nobody has told us to trust.
+ * The client of a request, as far as it can be known: an address, or the /64 of IPv6 that one subscriber has. Behind a
+ * proxy it is the right-most address in X-Forwarded-For that is not private: the caller may have written what is left
+ * of it. Undefined for this machine itself: its operator, or a proxy that is not trusted by a setting.
  */
 export function clientOf(
   { headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>,

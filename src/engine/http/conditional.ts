@@ -32,8 +32,9 @@ function prefersMarkdown(ctx: Context): boolean {
 }
 
 /**
- * RFC 9110 §13.1.2: a list of entity tags, compared weakly (some caches drop the W/), or a star. Not `ctx.fresh`: fetch in Node.js and browsers adds
- * `Cache-Control: no-cache` to a request with If-None-Match, which `ctx.fresh` takes for a reload.
+ * RFC 9110 §13.1.2: a list of entity tags, compared weakly (some caches drop the W/), or a star. `ctx.fresh` is not
+ * used: fetch in Node.js and browsers adds `Cache-Control: no-cache` to a request with If-None-Match, which `ctx.fresh`
+ * takes for a reload.
  */
 function matches(header: string, etag: string): boolean {
   const opaque = (tag: string): string => tag.trim().replace(/^W\//, '')

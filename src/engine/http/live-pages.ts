@@ -154,8 +154,8 @@ export function paymentPathOf(path: string): PaymentPath | undefined {
 }
 
 /**
- * What is known of a payment: its state for a caller that has its id, never who paid. Its answer is for callers who know the
- * digest of that, which was told to the buyer alone: nobody else can compute it without the bytes.
+ * What is known of a payment: its state for a caller that has its id, never who paid. The answer is for callers who
+ * know its digest, which only the buyer was told: nobody can compute it without the bytes.
  */
 export async function readPayment(ledger: Ledger, { id, digest }: PaymentPath): Promise<Reply> {
   try {

@@ -57,8 +57,8 @@ export interface PaymentRequiredSettings {
 }
 
 /**
- * Compiles the 402 of a route from the challenges of every protocol it can be paid with. Of the answers to a request
- * without a payment, all but the challenges' own tokens is worked out once for each preflight.
+ * Compiles the 402 of a route from the challenges of every protocol it can be paid with. For requests without a
+ * payment, everything but the tokens of the challenges is computed once for each preflight.
  */
 export function compilePaymentRequired(
   route: Route,
@@ -183,8 +183,8 @@ const KEPT = 1_000
 const LONGEST = 256
 
 /**
- * The preflight of every request, each worked out once: before they pay, crawlers and buyers ask what others have asked,
- * and within one revision the answer is the same. The oldest is forgotten first.
+ * The preflights of requests, each computed once: crawlers and buyers ask before they pay what others have asked, and
+ * within one revision the result is the same. The oldest is forgotten first.
  */
 export class Preflights {
   readonly #baseUrl: string
@@ -227,7 +227,10 @@ function preflightOfBody(asked: Asked, baseUrl: string): Preflight {
   return { scope, contentDigest: undefined, quote, resource, ignored: undefined, wouldFail }
 }
 
-/** What a payment is bound to by a body: its digest, and where it is too large to be read unpaid, the URL alone. */
+/**
+ * What a payment for a request with a body is bound to: the digest of the body; where the body is too large to be read
+ * unpaid, also the URL in place of the arguments.
+ */
 export function bodyTerms(
   asked: Pick<Asked, 'served' | 'parameters'>,
   { size, digest }: Extract<Received, { readonly kind: 'body' }>,
@@ -272,8 +275,8 @@ function ignoredOf(ignored: readonly IgnoredParameter[] | undefined): string | u
 }
 
 /**
- * The path that was asked for; where its values cannot be, as when a prober asks for the template itself, the catalog's
- * example, for an index that lists what it met would send buyers to a path that never answers.
+ * The URL that was requested. When values of its path are invalid, as when a probe requests the template itself, the
+ * example of the catalog: otherwise an index that lists the URL would send buyers to a path that never answers.
  */
 function resourceOf({ resource, served: { route } }: Asked, validated: Validated, baseUrl: string): string {
   const misread =

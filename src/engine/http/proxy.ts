@@ -67,8 +67,8 @@ function callerOf(credential: CallerCredential, { response: wanted }: Proxied): 
 }
 
 /**
- * Sells an API that exists already: parameters fill the upstream's path, query and headers, body and answer are passed on
- * as they are. A run again for the same payment has the same `Idempotency-Key`.
+ * Sells an API that exists already: parameters fill the upstream's path, query and headers, body and answer are passed
+ * on as they are. A repeated run for the same payment sends the same `Idempotency-Key`.
  */
 export function createProxy(operation: Proxied, settings: ProxySettings): UntypedHandler {
   return proxyFor(operatorOf(operation, settings), operation, settings)
@@ -115,10 +115,10 @@ function proxyFor(requester: Requester, operation: Proxied, settings: ProxySetti
         throw unavailable(response, now())
       }
       discard(response)
-      if (!isWithin(target, request.url)) throw misconfigured('sends its callers to another host')
+      if (!isWithin(target, request.url)) throw misconfigured('redirects to another host')
       request = redirected(request, target, response.status)
     }
-    throw misconfigured('sends its callers in a circle')
+    throw misconfigured('redirects in a loop')
   }
 }
 
@@ -162,7 +162,7 @@ function isWithin(target: URL, from: URL): boolean {
   return target.host === from.host && (target.protocol === from.protocol || target.protocol === 'https:')
 }
 
-/** What may be over when the same is asked again. */
+/** Statuses that may be temporary: the same request may succeed later. */
 const PASSING: ReadonlySet<number> = new Set([408, 425, 429])
 
 function unavailable({ status, headers }: Response, now: Date): Failure {
@@ -280,8 +280,8 @@ async function readAnswer(
 }
 
 /**
- * What the catalog promises, or anything but a page: as an answer to a program a page is a log-in form or an error that
- * calls itself a success.
+ * Throws unless the answer has the media type that the catalog promises, or without a promise any type but that of a
+ * web page: a page in answer to a program is a log-in form, or an error with a status of success.
  */
 function requireWanted(response: Response, promised: string | undefined): void {
   const { essence } = mediaType(response)
@@ -345,7 +345,7 @@ function decode(bytes: Uint8Array, charset: string): string | undefined {
 
 interface ReadBytes {
   readonly bytes: Uint8Array
-  /** Whether there was no more. */
+  /** Whether these are all bytes of the answer. */
   readonly isWhole: boolean
 }
 
@@ -381,7 +381,7 @@ function requireJson(text: string): void {
     throw broken('body', 'the upstream calls its answer JSON, and it is not')
 }
 
-/** An answer of the upstream that is none. */
+/** The failure of an upstream whose answer cannot be used. */
 function broken(kind: 'body' | 'type', detail: string, cause?: unknown): Failure {
   return new Failure('source_error', detail, { cause: new UpstreamFault(kind, detail, { cause }) })
 }

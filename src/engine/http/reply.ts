@@ -48,9 +48,9 @@ export interface Reply {
   readonly stream?: Readable
   /** Names of request headers that the answer depends on. */
   readonly vary?: string
-  /** Why it is no answer. */
+  /** Code of the error, when it is no answer. */
   readonly code?: ErrorCode
-  /** The same in a sentence, for the log. */
+  /** The error in a sentence, for the log. */
   readonly detail?: string
   /** Why an upstream has failed, for the log. */
   readonly cause?: UpstreamCause

@@ -18,7 +18,7 @@ export async function handOver(
   const before = Array.from(server.unanswered)
   for (const response of before) if (!response.headersSent) response.setHeader('Connection', 'close')
   server.answer = passOn(port, WILDCARDS.get(host) ?? host)
-  // That of HTTP closes idle connections.
+  // The `close` of an HTTP server would also close idle connections.
   NetServer.prototype.close.call(server)
   await Promise.all(before.filter(({ closed }) => !closed).map((response) => once(response, 'close')))
   return { closed }

@@ -6,7 +6,7 @@ import { problem } from './reply.ts'
  */
 export type Phase = 'serving' | 'draining' | 'stopping'
 
-/** What a process answers that does not serve any more. */
+/** The answer of a process that no longer serves. */
 export const STOPPING = problem('service_stopping', 'the service is stopping', {
   charged: 'no',
   headers: { 'Retry-After': '1' },

@@ -108,7 +108,7 @@ function itemsOf(value: Argument | undefined): string[] {
   return Array.isArray(value) ? value.map((item) => spell(item)) : [spell(value)]
 }
 
-/** Adds the operator's credential, replacing any value of that name. */
+/** Adds the operator's credential, replacing any value of that name. Throws `Failure` with `not_configured`. */
 export function authorize(
   { url, headers }: Pick<UpstreamRequest, 'url' | 'headers'>,
   { credential }: Upstream,

@@ -53,7 +53,10 @@ interface Pieces {
   abandon(): Promise<void>
 }
 
-/** Writes an answer in pieces of one size, whatever the chunks it arrives in. */
+/**
+ * Writes an answer in pieces of one size, whatever the chunks it arrives in. Rejects with `AnswerTooLargeError`, and as
+ * the body and the pieces do.
+ */
 export async function writePieces(
   { id, kind, status, mediaType, headers, attempt }: WrittenAnswer,
   body: AnswerBody,

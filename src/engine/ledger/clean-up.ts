@@ -92,7 +92,7 @@ interface PruneResult {
 
 type PruneDeps = Pick<LeaseContext, 'ledger' | 'now'>
 
-/** What `prune` would delete. */
+/** What `prune` would delete. `before`: milliseconds since the epoch. */
 export async function measurePrune({ ledger, now }: PruneDeps, before: number): Promise<PruneResult> {
   let [records, bytes, kept] = [0, 0, 0]
   for await (const entry of entriesBefore(ledger, before)) {
@@ -102,7 +102,10 @@ export async function measurePrune({ ledger, now }: PruneDeps, before: number): 
   return { records, bytes, kept }
 }
 
-/** Deletes the records of finished payments from before a time. Servers may use the ledger meanwhile. */
+/**
+ * Deletes the records of finished payments from before a time, in milliseconds since the epoch. Servers may use the
+ * ledger meanwhile.
+ */
 export async function prune({ ledger, now }: PruneDeps, before: number): Promise<PruneResult> {
   let [records, bytes, kept] = [0, 0, 0]
   let batch: Change[] = []

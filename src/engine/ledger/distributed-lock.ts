@@ -52,7 +52,8 @@ export class DistributedLock {
   }
 
   /**
-   * Releases the lock to a waiting process after a long time: a busy process would never end its own. Never throws.
+   * Releases the lock to a waiting process after this one has held it for long: a busy process would never release it
+   * by itself. Never throws.
    */
   async yieldIfContended(left: LeaseState | undefined): Promise<void> {
     const { now, sleep } = this.#settings

@@ -18,9 +18,9 @@ export interface ForgetResult {
   readonly answers: number
   /** Deleted: nothing was charged, or the accounting period is over. */
   readonly deleted: number
-  /** Have nothing but their money side now. */
+  /** Reduced now to their money side. */
   readonly reduced: number
-  /** Had it already. */
+  /** Reduced to it before. */
   readonly kept: number
   /** Not finished: another run forgets them. */
   readonly open: number
@@ -68,7 +68,7 @@ function fateOf(entry: PaymentRecord, before: number, now: number): Fate {
   const { receipt, undone, pendingWrite, operation, answer, settledAt, createdAt } = entry
   if (isLeased(entry, now) || pendingWrite !== undefined || chargeStatus(entry) === 'unknown')
     return { kind: 'open' }
-  // A payment that was undone by a reorganisation after its answer is part of the accounts too.
+  // A payment that was undone by a reorganization after its answer is part of the accounts too.
   if (receipt === undefined && undone === undefined) return { kind: 'deleted' }
   const next = moneySide(entry, now)
   if ((settledAt ?? createdAt) < before && isPrunable(next, now)) return { kind: 'deleted' }
@@ -79,7 +79,7 @@ function fateOf(entry: PaymentRecord, before: number, now: number): Fate {
 function moneySide(entry: PaymentRecord, now: number): PaymentRecord {
   const { payer, lookAt } = entry
   const { dispatch, ...rest } = closed(entry)
-  // Until then a reorganisation may undo the settlement, and it is sent again.
+  // Until then a reorganization may undo the settlement, and it is sent again.
   const isOver = lookAt === undefined && now >= payableUntil(entry)
   const next = {
     ...rest,

@@ -137,7 +137,7 @@ export class PaymentLease {
     return this.#withoutAnswer((entry) => ({ ...closed(entry), owner: entry.owner }), 0)
   }
 
-  /** The money has moved. What was sent is kept until its block is final, in case of a reorganisation. */
+  /** The money has moved. What was sent is kept until its block is final, in case of a reorganization. */
   settle(receipt: Receipt): Promise<PaymentRecord> {
     const settledAt = this.#now()
     const settled = { receipt, settledAt, ...firstLook(receipt, settledAt) }
@@ -214,7 +214,10 @@ export class PaymentLease {
     return entry
   }
 
-  /** Deletes the record of a payment that bought nothing and moved nothing. */
+  /**
+   * Deletes the record of a payment that bought nothing and moved nothing. Throws `LeaseLostError` when another process
+   * has taken over.
+   */
   async delete(): Promise<void> {
     this.stopRenewal()
     await this.#last

@@ -5,9 +5,9 @@ import type { Queue } from './payment-lifecycle.ts'
 
 /**
  * Where payments are kept. Every change is a compare-and-set on the entry's version, durable when its promise resolves,
- * so that any number of processes may work on one store; one that rejects has not been made, as far as can be known. All
- * rules of the payment’s life are above it, in `payment-lifecycle.ts` and `lease.ts`.
- * What it gives out is a copy. `test/contract/ledger.ts` says what an implementation has to do.
+ * so that any number of processes may work on one store; one that rejects has not been made, as far as can be known.
+ * All rules of the payment’s life are above it, in `payment-lifecycle.ts` and `lease.ts`. What it gives out is a copy.
+ * All times are milliseconds since the epoch. `test/contract/ledger.ts` says what an implementation has to do.
  */
 export interface Ledger {
   /** Name for people: `lmdb`, `redis`. */
@@ -17,9 +17,9 @@ export interface Ledger {
   /** The clock of all leases, the same for all processes: milliseconds since the epoch. */
   readonly now: () => number
   /**
-   * Rejects with `LedgerError` when the store is there and must not be trusted with new payments: somebody has changed its
-   * settings, or, with `LedgerLostError`, it was emptied or replaced. `insert`, `addExpiring` and `listExpiring` reject
-   * then, too. Once an operator has reopened a lost store, every process goes on with it.
+   * Rejects with `LedgerError` when the store answers and must not be trusted with new payments: somebody has changed
+   * its settings, or, with `LedgerLostError`, it was emptied or replaced. `insert`, `addExpiring` and `listExpiring`
+   * reject then, too. Once an operator has reopened a lost store, every process goes on with it.
    */
   check(): Promise<void>
   get(key: string): Promise<PaymentRecord | undefined>
@@ -40,19 +40,20 @@ export interface Ledger {
   /** Records of a queue that are due at `now`, longest overdue first, `limit` at most. */
   due(queue: Queue, now: number, limit: number): Promise<readonly PaymentRecord[]>
   /**
-   * What was worked for a buyer since a time, or paid by it, or perhaps, and is not known to have arrived: newest first,
-   * `limit` at most.
+   * Purchases of a buyer (`buyerKey`) since a time that were worked for, charged or perhaps charged, and whose answer
+   * is not known to have arrived: newest first, `limit` at most.
    */
   undelivered(buyer: string, since: number, limit: number): Promise<readonly PaymentRecord[]>
   /**
    * Keeps a fact under a name until a time, for every process; the same fact again only moves its end. Resolves to the
-   * number of facts that are kept under the name then: of several that are new at once, one alone makes it 1.
+   * number of facts that are kept under the name then: of several first facts that are added at once, one alone gets 1.
    */
   addExpiring(name: string, fact: string, until: number): Promise<number>
   /**
-   * Keeps an amount under a name until a time, unless the amounts that are unexpired at `now` would then exceed a limit.
-   * Resolves to undefined, or to the time at which enough of them have expired. An id that is kept already stays as it is.
-   * It is a fact (`factOf`), so that `addExpiring` can end it. Amounts under one name are added one after the other, whichever processes add them.
+   * Keeps an amount under a name until a time, unless the amounts that are unexpired at `now` would then exceed a
+   * limit. Resolves to undefined, or to the time at which enough of them have expired. An id that is kept already stays
+   * as it is. An amount is a fact (`factOf`), so that `addExpiring` can end it. Amounts under one name are added one
+   * after the other, whichever processes add them.
    */
   addWithinLimit(
     name: string,
@@ -64,8 +65,8 @@ export interface Ledger {
   listExpiring(name: string, now: number): Promise<readonly string[]>
   /**
    * Takes or renews the lease `name` for `owner` until `until`; undefined when another owner holds it. A store with a
-   * clock of its own takes the length from the two times and nothing else. A lease that seems to have begun in the
-   * future, by a clock that was wrong, ends its length after now.
+   * clock of its own uses only the difference of the two times. A lease that seems to have begun in the future was
+   * written by a wrong clock: it ends one lease length from now.
    */
   lease(name: string, owner: string, now: number, until: number): Promise<Lease | undefined>
   /** Releases the lease and stores `left` for the next holder; without effect once another process holds it. */
@@ -93,7 +94,7 @@ export interface LimitedAmount {
   /** Unique under the name, without spaces. */
   readonly id: string
   readonly value: bigint
-  /** When it stops to count, in milliseconds since the epoch. */
+  /** When it stops counting, in milliseconds since the epoch. */
   readonly until: number
 }
 
@@ -104,7 +105,7 @@ export interface AmountLimit {
   readonly sum: bigint | undefined
 }
 
-/** The fact that an amount is kept as: ended now, by `addExpiring`, it counts no more. */
+/** The fact that an amount is kept as: once `addExpiring` has ended it, it no longer counts. */
 export function factOf({ id, value }: Pick<LimitedAmount, 'id' | 'value'>): string {
   return `${id} ${value}`
 }

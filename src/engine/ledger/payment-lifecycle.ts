@@ -34,8 +34,8 @@ export function isLeased({ leaseUntil }: PaymentRecord, now: number): boolean {
 }
 
 /**
- * What a record is, of all the combinations of its members that occur; `docs/money-path.md` says what each means. It
- * alone decides when the record is looked at again.
+ * The situations of a record, one for each combination of its members that occurs; `docs/money-path.md` says what each
+ * means. The situation alone decides when the record is looked at again.
  */
 export const SITUATIONS = [
   'reserved',
@@ -108,7 +108,7 @@ export function nextCheckAt(entry: Omit<PaymentRecord, 'due'>): number | undefin
   }
 }
 
-/** Until when something of a settled payment is kept that is then deleted: its answer, or what works as a payment order. */
+/** When the next part of a settled payment is to be deleted: its answer, or what works as a payment order. */
 function keptUntil(entry: Omit<PaymentRecord, 'due'>): number | undefined {
   const { answer, settledAt = 0, redeliver } = entry
   const times: number[] = []
@@ -135,7 +135,7 @@ export function firstLook({ block }: Receipt, now: number): Pick<PaymentRecord, 
 
 /**
  * When to look again at a block that is not final, so that the last look comes soon after it is. `progress`: how far it
- * is, 0 to 1; undefined when it could not be looked at. Resolves to undefined when nobody is to look again.
+ * is, 0 to 1; undefined when it could not be looked at. The result is undefined when nobody is to look again.
  */
 export function nextLook(
   { settledAt = 0 }: Pick<PaymentRecord, 'settledAt'>,

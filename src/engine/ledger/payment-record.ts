@@ -53,7 +53,7 @@ export interface AnswerReference {
 /**
  * What was sent, or is about to be, to move the money: kept before it is sent, so that no crash can forget it. What
  * works as a payment order (`raw`, `request`) is erased once the signed payment has expired and its block is final: until
- * then a reorganisation may undo the settlement, and it is sent again.
+ * then a reorganization may undo the settlement, and it is sent again.
  */
 export type SettlementAttempt = OwnTransaction | PayerTransaction | FacilitatorRequest
 
@@ -84,7 +84,7 @@ export interface FacilitatorRequest {
   readonly request?: string
 }
 
-/** A block, by what a reorganisation changes. */
+/** A block, by what a reorganization changes. */
 export interface BlockReference {
   readonly number: number
   readonly hash: string
@@ -184,7 +184,7 @@ export interface PaymentRecord extends Purchase {
   readonly settledAt?: number
   /** When the block of the receipt is looked at again; undefined once it is final. */
   readonly lookAt?: number
-  /** A reorganisation has undone the settlement. The state it had then, and the transaction. */
+  /** A reorganization has undone the settlement. The state it had then, and the transaction. */
   readonly undone?: { readonly state: State; readonly transaction: string }
   readonly refund?: Refund
   /** Whether the handler has prepared a write that waits for its commit or abort. */

@@ -4,11 +4,11 @@ import type { PaymentRecord, Receipt } from './payment-record.ts'
 
 /** Numbers of records of a backup, by what became of them. */
 export interface RestoreResult {
-  /** Were missing in the ledger. */
+  /** Records that were missing in the ledger. */
   readonly added: number
-  /** Were less far in the ledger, and are now as in the backup. */
+  /** Records that were less far in the ledger, and are now as in the backup. */
   readonly advanced: number
-  /** Are as far in the ledger, or farther. */
+  /** Records that are as far in the ledger, or further. */
   readonly kept: number
   /** Nothing was charged for them when the backup was written: they are left out. */
   readonly uncharged: number
@@ -69,7 +69,10 @@ function stageOf({ refund, ...entry }: PaymentRecord): number {
   return { no: 0, unknown: 1, yes: 2 }[chargeStatus(entry)]
 }
 
-/** The record that has the further money of two of one payment; undefined: the standing one stays as it is. */
+/**
+ * Merges two records of one payment: the one whose money is further wins. Undefined when the record in the ledger stays
+ * as it is.
+ */
 export function mergeRecords(standing: PaymentRecord, backup: PaymentRecord): PaymentRecord | undefined {
   const receipt = largerOf(standing.receipt, backup.receipt)
   const isFurther = stageOf(backup) > stageOf(standing)
@@ -89,7 +92,7 @@ function largerOf(one: Receipt | undefined, another: Receipt | undefined): Recei
   return BigInt(another.amount) > BigInt(one.amount) ? another : one
 }
 
-/** Whether a reorganisation has undone the receipt of the backup since. */
+/** Whether a reorganization has undone the receipt of the backup since. */
 function isUndone({ undone }: PaymentRecord, { receipt }: PaymentRecord): boolean {
   return undone !== undefined && undone.transaction === receipt?.transaction
 }

@@ -27,7 +27,7 @@ export type FoundCredential =
 const LONGEST = 32_768
 const TOKEN = /^payment +([A-Za-z0-9_-]+)$/i
 
-/** Finds the credential in an Authorization header; other schemes are none of our business. */
+/** Finds the credential in an Authorization header; other schemes are ignored. */
 export function findCredential(header: string | undefined): FoundCredential {
   if (header === undefined) return { kind: 'none' }
   const credentials = header.split(',').flatMap((part) => {

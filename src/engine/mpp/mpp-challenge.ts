@@ -49,9 +49,9 @@ function plainRequest({ chainId, currency, recipient, testnet }: Terms, price: M
 }
 
 /**
- * Makes `opaque` of a purchase, under the name mppx uses for the same end: a payment is good for this and nothing else.
- * The nonce is for buyers who ask for the same thing in the same moment: an id is good for one payment, so each gets
- * another.
+ * Makes `opaque` of a purchase, under the name that mppx uses for the same purpose: a payment is good for this purchase
+ * alone. The nonce is for buyers who ask for the same thing in the same moment: an id is good for one payment, so each
+ * gets another.
  */
 export function prepareOpaque(scope: string): (nonce: string) => string {
   const encode = encodeAfter(`{"_mppx_scope":${JSON.stringify(scope)},"nonce":"`, 'base64url')
@@ -62,7 +62,7 @@ export function encode(value: Json): string {
   return Buffer.from(canonicalJson(value), 'utf8').toString('base64url')
 }
 
-/** What is another in every challenge. */
+/** The members that differ in every challenge. */
 type Moving = Readonly<Record<'id' | 'expires' | 'opaque', string>> & { readonly digest?: string }
 
 interface ChallengeSettings {
@@ -159,8 +159,8 @@ export interface BoundParameters {
 }
 
 /**
- * Payment authentication scheme, “Challenge Binding”: the id is an HMAC over seven slots, of which one that is absent
- * stays empty, so that nothing is kept of a challenge.
+ * Payment authentication scheme, “Challenge Binding”: the id is an HMAC over seven slots, and an absent one is empty.
+ * Nothing of a challenge is stored.
  */
 function bindId(
   secretKey: string,

@@ -12,7 +12,7 @@ const USER_TOKENS = '0xed498fa8'
 const ACCOUNT_KEYCHAIN = '0xaAAAaaAA00000000000000000000000000000000'
 const GET_KEY = '0xbc298553'
 const REMAINING_LIMIT = '0xa7f72cab'
-/** Before the hardfork T3. */
+/** The selector before the hardfork T3. */
 const OLDER_REMAINING_LIMIT = '0x63b4290d'
 const BALANCE_OF = '0x70a08231'
 

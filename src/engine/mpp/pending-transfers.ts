@@ -70,7 +70,7 @@ export class PendingTransfers {
     this.#clock = clock
   }
 
-  /** Before the work: holds nonce and amounts until `release`. A refusal holds nothing. */
+  /** Called before the work: holds nonce and amounts until `release`. A refusal holds nothing. */
   async reserve(transfer: Transfer): Promise<Refusal | undefined> {
     const payer = this.#payer(transfer.payer)
     const known = payer.reservations.get(transfer.hash)
@@ -87,7 +87,7 @@ export class PendingTransfers {
     return refusal
   }
 
-  /** Once for each `reserve` that was not refused. */
+  /** Must be called once for each `reserve` that was not refused. */
   release({ payer: address, hash }: Pick<SignedTransfer, 'payer' | 'hash'>): void {
     const payer = this.#payers.get(address)
     const reservation = payer?.reservations.get(hash)

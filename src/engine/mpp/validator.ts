@@ -68,7 +68,7 @@ export interface Answered {
 }
 
 interface ValidatorSettings extends ThreadSettings {
-  /** Told when a thread has died. */
+  /** Called when a thread has died. */
   readonly report: (fault: unknown) => void
 }
 
@@ -135,7 +135,7 @@ export class Validator {
   }
 }
 
-/** It holds much code and hardly any data: Node’s usual young generation would cost 40 MB. */
+/** The thread holds much code and hardly any data: the usual young generation of Node.js would cost 40 MB. */
 const MEMORY = { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb: 256 }
 
 const UNAVAILABLE: Answer = { kind: 'unavailable' }

@@ -72,7 +72,7 @@ function createSimulation(
   { realm, secretKeys }: ThreadSettings,
   clientOf: (chainId: number) => Client,
 ): (token: string) => Promise<Answer> {
-  const counters = secretKeys.map((secretKey) => {
+  const instances = secretKeys.map((secretKey) => {
     const charge = tempo.charge({
       supportedModes: ['pull'],
       getClient: ({ chainId = 0 }) => clientOf(chainId),
@@ -82,10 +82,12 @@ function createSimulation(
   return async (token) => {
     try {
       const credential = Credential.deserialize(`Payment ${token}`)
-      // It knows one secret at a time.
-      const counter = counters.find(({ secretKey }) => Challenge.verify(credential.challenge, { secretKey }))
-      if (counter === undefined) return refuse('invalid_challenge', 'the challenge was not issued here')
-      await counter.mppx.validateCredential(credential)
+      // An instance of mppx knows one secret.
+      const instance = instances.find(({ secretKey }) =>
+        Challenge.verify(credential.challenge, { secretKey }),
+      )
+      if (instance === undefined) return refuse('invalid_challenge', 'the challenge was not issued here')
+      await instance.mppx.validateCredential(credential)
       return { kind: 'fit' }
     } catch (fault) {
       return isOutage(fault) ? { kind: 'unavailable' } : explain(fault)
@@ -165,7 +167,7 @@ function isTempo(sent: string): sent is `0x76${string}` {
   return sent.startsWith('0x76')
 }
 
-/** Exactly one transfer as demanded; calls besides it are mppx’s to judge, which takes a swap before it. */
+/** Exactly one transfer as demanded; mppx judges the other calls, and accepts a swap before the transfer. */
 function checkCalls({ calls }: TempoTransaction, demand: Demand): string | undefined {
   const { currency, recipient, amount, realm, challengeId } = demand
   const transfers = calls
@@ -221,7 +223,10 @@ function signatureOf(
   return { hash: keccak256(concatHex(['0x76', toRlp(fields.slice(0, -1))])), signature }
 }
 
-/** The access key that has signed for an account; undefined when the account has signed itself. Throws for one unknown. */
+/**
+ * The access key that has signed for an account; undefined when the account has signed itself. Throws for an unknown
+ * kind of key.
+ */
 async function accessKeyOf(
   { signature }: TempoTransaction,
   raw: `0x${string}`,

@@ -1,6 +1,6 @@
 /** How long a balance that was read is used. */
 const FRESH_MS = 2_000
-/** It is not read again within this time. */
+/** A balance is not read again within this time. */
 const YOUNG_MS = 100
 
 /**
@@ -15,7 +15,7 @@ export class Holding {
   #sum = 0n
   /** The sum of all amounts that were dropped. */
   #dropped = 0n
-  /** Without the amounts dropped since it was read: they may have been spent. */
+  /** The balance that was read, less the amounts that were dropped since: they may have been spent. */
   #seen: { balance: bigint; readonly at: number } | undefined
   #turn: Promise<unknown> = Promise.resolve()
 

@@ -95,7 +95,7 @@ export interface PaymentTerms {
    * carry a corrected offer (`Refusal.reoffer`).
    */
   simulate(): Promise<Refusal | undefined>
-  /** The request with it is done, however it ended. */
+  /** Must be called when the request with it has ended, in whatever way: frees what `simulate` has reserved. */
   release(): void
 }
 

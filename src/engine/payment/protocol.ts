@@ -8,7 +8,7 @@ import type { Challenge } from './challenge.ts'
 import type { Detection, PaymentProtocol, ToolReceipts } from './payment.ts'
 import type { Journal, Settlement } from './settlement.ts'
 
-/** A way to be paid. The engine holds a visible list of them; each knows its own headers, nothing of the others. */
+/** A way to be paid. The engine holds a visible list of them; each knows its own headers only. */
 export interface Protocol extends PaymentProtocol {
   /** The payers that a text of an operator may name, as `Verification` spells them: one for each kind of network. */
   payerKeys(text: string): readonly string[]
@@ -20,7 +20,7 @@ export interface Protocol extends PaymentProtocol {
    * for a computed price once for each `amount`.
    */
   challenge(endpoint: Endpoint, amount?: Micros): Challenge | undefined
-  /** Settles a payment again that a reorganisation has undone, when what was sent for it can never be mined any more. */
+  /** Settles a payment again that a reorganization has undone, when what was sent for it can never be mined any more. */
   resettle?(entry: PaymentRecord, journal: Journal): Promise<Settlement>
   /** Asks a network which of these blocks of settled payments are final, and which were undone. */
   lookAtBlocks(

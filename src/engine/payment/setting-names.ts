@@ -7,7 +7,7 @@ export interface SettingNames {
   readonly mppRecipient: string
   readonly mppSecretKeys: string
   readonly baseUrl: string
-  /** With the value that allows them. */
+  /** Name of the setting, with the value that allows test networks. */
   readonly allowTestNetworks: string
   readonly rpcUrl: (chainId: number) => string
 }

@@ -50,7 +50,10 @@ export type Operations = ReadonlyMap<string, ServedOperation>
 /** Whether an operation can be run. */
 export type Readiness = 'ready' | 'planned' | 'not_configured'
 
-/** Part of every 402 of such a route; an error with a stack is created only where it is thrown. */
+/**
+ * Why an operation cannot be run, as every 402 of its route says; an error with a stack is created only where it is
+ * thrown.
+ */
 export const UNREADY: Readonly<Record<Readiness, Refusal | undefined>> = {
   ready: undefined,
   planned: { code: 'not_implemented', detail: 'this route is announced and not served yet' },

@@ -83,7 +83,7 @@ async function carryOutAgain(deps: RecoveryDeps, entry: PaymentRecord): Promise<
       return await lease.release()
     }
     deps.report(
-      new Failure('settlement_failed', `a reorganisation has undone payment ${entry.id}; it is sent again`),
+      new Failure('settlement_failed', `a reorganization has undone payment ${entry.id}; it is sent again`),
     )
     await lease.undo()
     await conclude(deps, protocol, lease, settlement)

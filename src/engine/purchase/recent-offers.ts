@@ -7,17 +7,20 @@ import type { LedgerAccess } from '../ledger/lease.ts'
 import { toMicros } from '../base/money.ts'
 import type { OfferTerms } from '../payment/payment.ts'
 
-/** How often a process says that it still makes its offers: what it offered until it was killed is known this exactly. */
+/**
+ * How often a process records that it still makes its offers: after a kill, the end of its offers is known to within
+ * this time.
+ */
 export const OFFERING_MS = 20_000
 
-/** Where the processes of a ledger tell each other what they offer. */
+/** Name of the facts by which the processes of a ledger tell each other what they offer. */
 const OFFERS = 'offers'
 
-/** However many payments do not fit, the ledger is asked once in this time. */
+/** The ledger is read once in this time, however many payments do not fit. */
 const MEMO_MS = 1_000
 
 interface Fact {
-  /** By operation: micro-dollars, or the rule. */
+  /** Prices by the id of the operation: micro-dollars, or the rule. */
   readonly prices: Readonly<Record<string, string | PriceRule | undefined>>
   readonly timeoutSeconds?: number
 }
@@ -35,12 +38,12 @@ export class RecentOffers {
     this.#deps = deps
   }
 
-  /** This is offered now; to be said again before `OFFERING_MS` have passed. */
+  /** Records that this is offered now; must be repeated before `OFFERING_MS` have passed. */
   offer(catalog: Catalog): Promise<void> {
     return this.#remember(catalog, OFFERING_MS + catalog.payments.repriceGrace)
   }
 
-  /** This is offered no more; `grace` is how long it is honoured, in milliseconds. */
+  /** Records that this is no longer offered; `grace`: how long it is still honoured, in milliseconds. */
   withdraw(catalog: Catalog, grace: number): Promise<void> {
     return this.#remember(catalog, grace)
   }

@@ -24,8 +24,9 @@ const AT_ONCE = 50
 const READ_AHEAD = 4 * AT_ONCE
 
 /**
- * Finishes what processes that have died, or did not know, have left: payments to be resolved by what the chain shows,
- * work to be committed or rolled back; and cleans up what is over. Any number of processes may do it at the same time.
+ * Finishes what processes have left that died or did not learn an outcome: resolves payments by what the chain shows,
+ * commits or rolls back prepared writes, and cleans up what has expired. Any number of processes may do it at the same
+ * time.
  *
  * Resolves to the number of entries it has found due.
  */
@@ -110,7 +111,7 @@ export async function conclude(
         report(
           new Failure(
             'settlement_failed',
-            `payment ${id} was answered, then undone by a reorganisation, and is not charged`,
+            `payment ${id} was answered, then undone by a reorganization, and is not charged`,
           ),
         )
       if (answer !== undefined && dispatch !== undefined)
@@ -124,7 +125,7 @@ export async function conclude(
   }
 }
 
-/** Answered, undone by a reorganisation, and what was sent for it can never be mined any more. */
+/** Answered, undone by a reorganization, and what was sent for it can never be mined any more. */
 function isLost({ undone, dispatch }: PaymentRecord, { kind }: Settlement): boolean {
   return kind === 'failed' && undone !== undefined && dispatch !== undefined
 }

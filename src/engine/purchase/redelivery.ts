@@ -27,7 +27,7 @@ export async function poll<T>(
   }
 }
 
-/** Nothing was lost: the new payment buys. */
+/** No answer was lost: the new payment buys one. */
 export interface NewPurchase {
   readonly kind: 'new'
   /** An earlier equal purchase with an answer that could not be settled. */

@@ -180,7 +180,7 @@ async function chargeInLedger(
   } catch (fault) {
     if (fault instanceof StateChangedError) return refuseCharge(purchase, BUSY)
     if (fault instanceof LeaseLostError || lease.entry.receipt !== undefined) throw fault
-    // It may have been stored despite the error.
+    // The charge may have been stored despite the error.
     deps.report(fault)
     return { kind: 'pending', id: lease.entry.id }
   }
@@ -324,8 +324,8 @@ async function run(
 }
 
 /**
- * Answers a payment that has settled. The proof of it is in hand: a store that fails from here on costs a record, and
- * never the connected buyer the answer.
+ * Answers a payment that has settled. The receipt is known: a store that fails from here on loses a record, but a
+ * connected buyer still gets the answer.
  */
 async function fulfil(
   purchase: LeasedPurchase,

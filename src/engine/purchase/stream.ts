@@ -36,7 +36,7 @@ export function openStream(
       for (;;) {
         const asked = now()
         const next = await within(Math.min(patience, left), pieces.next(), signal)
-        // Not the time that the buyer takes: it would be their way to break a stream off.
+        // Time that the buyer takes does not count: otherwise a buyer could break a stream off by reading slowly.
         left -= now() - asked
         if (next.done === true) return
         const chunk = typeof next.value === 'string' ? Buffer.from(next.value) : next.value
@@ -81,7 +81,7 @@ export function recordStream(
   leave: (fault: unknown) => Promise<void>,
 ): StreamedAnswer {
   const body = new PassThrough()
-  // The response sees it, if there still is one.
+  // The response handles it, if there still is one.
   body.on('error', () => undefined)
   deps.stopping.addEventListener('abort', close)
   const record = async (): Promise<void> => {

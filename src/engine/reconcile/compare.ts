@@ -7,11 +7,11 @@ import type { OnchainStatus, OnchainPayment } from '../payment/reconcile-source.
 export type Difference =
   /** Charged by the ledger, without such a transfer on the chain. */
   | { readonly kind: 'missing_on_chain'; readonly entry: PaymentRecord; readonly status: OnchainStatus }
-  /** A payment has come in that the ledger has never heard of. */
+  /** A payment has come in that the ledger does not have. */
   | { readonly kind: 'not_in_ledger'; readonly payment: OnchainPayment }
-  /** A payment has come in that the ledger holds for uncharged. */
+  /** A payment has come in that the ledger has as uncharged. */
   | { readonly kind: 'not_booked'; readonly entry: PaymentRecord; readonly payment: OnchainPayment }
-  /** Both know it, and not the same of it. */
+  /** Both have the payment, with different values. */
   | {
       readonly kind: 'differs'
       readonly entry: PaymentRecord

@@ -22,7 +22,7 @@ import {
 import { type ReconcileSource } from '../payment/reconcile-source.ts'
 
 interface ReconcileSettings {
-  /** Is only read. */
+  /** The ledger, which is only read. */
   readonly ledger: Ledger
   /** JSON-RPC endpoints by chain id. */
   readonly rpcUrls: Readonly<Record<number, string>>
@@ -35,7 +35,7 @@ interface ReconcileSettings {
   readonly caller: RpcTransport
   readonly now: () => number
   readonly sleep: (ms: number) => Promise<void>
-  /** Told how far the search on a network is. */
+  /** Called with the progress of the search on a network, in blocks. */
   readonly progress: (network: string, done: bigint, all: bigint) => void
 }
 
@@ -121,8 +121,8 @@ async function check(
         continue
       }
       const { key } = arrival.payment
-      // A ledger books a payment once: what comes in under its name again is money it does not know. It is read now, and
-      // not before, for what the chain shows may have been booked since.
+      // A ledger books a payment once: what comes in under its name again is money it does not know. It is read now,
+      // and not before, since what the chain shows may have been booked meanwhile.
       const entry = key === undefined || seen.has(key) ? undefined : await ledger.get(key)
       if (key !== undefined) seen.add(key)
       comparison.take(comparePayment(arrival.payment, entry, now()))

@@ -119,7 +119,7 @@ async function finish(
   return { kind: 'sent', hash: shown.hash }
 }
 
-/** Goes on with a refund that an earlier run has recorded; `impossible`: another one may be signed. */
+/** Continues a refund that an earlier run has recorded; `impossible`: another one may be signed. */
 async function followUp(
   context: RefundContext,
   terms: RefundTerms,

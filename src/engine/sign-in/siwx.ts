@@ -26,7 +26,7 @@ export interface Proof {
 /** How long a proof is valid after its message was made; it is accepted once. */
 const PROOF_MS = 300_000
 
-/** Clocks of clients go wrong by a little. */
+/** How far the clock of a client may differ from ours. */
 const SKEW_MS = 30_000
 
 /** One line of a message: a line break in a field would let it pass for other fields. */

@@ -46,7 +46,7 @@ function nothing() {
 
 export const NOTHING: Counts = nothing()
 
-/** Both together, whichever process or day they are of. */
+/** The sum of two counts, of whichever process and day. */
 export function add(one: Counts, other: Counts): Counts {
   const { stages } = nothing()
   for (const stage of STAGES) stages[stage] = countIn(one, stage) + countIn(other, stage)
@@ -105,8 +105,9 @@ export class RouteCounters {
 }
 
 /**
- * Counts the answer with the time it took, or that a client who waited for it got none for a reason of ours. `gone` is
- * aborted when the client has gone away. Without a reply, another part of the service answers and counts.
+ * Counts the answer with the time it took, or a failure when a waiting client got none because of this service. `gone`
+ * is aborted when the client has gone away. Without a reply, another
+ * part of the service answers and counts.
  */
 export async function withMetrics<T extends { readonly reply?: { readonly status: number } | undefined }>(
   now: () => number,
@@ -131,7 +132,7 @@ export function soldName(operation: string): string {
   return `sold ${operation}`
 }
 
-/** What is given for nothing, by its path. */
+/** What is served free of charge, by its path. */
 export function freeName(path: string): string {
   return `free ${path}`
 }

@@ -5,15 +5,15 @@ import type { Days } from './usage-store.ts'
 /** What one name has counted over some days, for its operator. */
 export interface FigureRow extends Stages {
   readonly name: string
-  /** With status 200. */
+  /** Answers with status 200. */
   readonly answers: number
-  /** Null: there was no answer. */
+  /** Median time of the answers in milliseconds; null when there was none. */
   readonly p50_ms: number | null
   readonly p95_ms: number | null
   readonly last_success: string | null
 }
 
-/** A row for everything that was counted, in the order of the alphabet. */
+/** A row for everything that was counted, in alphabetical order. */
 export function figureRows(days: Days): FigureRow[] {
   const totals = new Map<string, Counts>()
   for (const { counts } of days)

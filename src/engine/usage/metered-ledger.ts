@@ -35,7 +35,10 @@ export function meterLedger(
   }
 }
 
-/** What was only reserved was refused after all; what is voided was counted when it was. */
+/**
+ * States whose deletion counts nothing: a payment that was only reserved was refused, and a voided one was counted when
+ * it became so.
+ */
 const FREE: ReadonlySet<State> = new Set<State>(['reserved', 'voided'])
 
 function countChange(counters: RouteCounters, previous: PaymentRecord, next: PaymentRecord): void {

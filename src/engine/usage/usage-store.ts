@@ -24,7 +24,10 @@ const PAGES = 'usage'
 
 const DAYS_KEPT = 7
 const DAY_MS = 86_400_000
-/** A caller that asks all the time must not keep the store busy, least of all one that is away. */
+/**
+ * Shortest time between two reads: callers that ask all the time must not keep the store busy, least of all an
+ * unavailable one.
+ */
 const RECALL_MS = 5_000
 
 /**
@@ -35,9 +38,9 @@ const RECALL_MS = 5_000
 export class UsageStore {
   readonly #leaseContext: LedgerAccess
   readonly #counters = new Map<string, RouteCounters>()
-  /** Of this process, by date. */
+  /** Counts of this process, by date. */
   readonly #own = new Map<string, Map<string, Counts>>()
-  /** Dates whose page lacks something. */
+  /** Dates whose page in the ledger is not up to date. */
   readonly #unwritten = new Set<string>()
   /** Pages in the ledger, as far as can be known, by date; all but the last were replaced. */
   readonly #written = new Map<string, string[]>()
@@ -67,7 +70,7 @@ export class UsageStore {
         throw fault
       })
     }
-    // Stores drop what has ended when they are asked for the rest: replaced pages would pile up where nobody reads them.
+    // Stores delete expired facts when the others are read: without this read, replaced pages would pile up.
     if (dates.length > 0) await this.#recallAnew()
   }
 
@@ -140,7 +143,7 @@ export class UsageStore {
     const page: Page = { version: VERSION, by: owner, date, number: this.#number, counts }
     const fact = JSON.stringify(page)
     const replaced = this.#written.get(date) ?? []
-    // A store that says no may have taken it.
+    // A store that rejects may have stored it.
     this.#written.set(date, [...replaced, fact])
     await ledger.addExpiring(PAGES, fact, Date.parse(date) + DAYS_KEPT * DAY_MS)
     for (const old of replaced) await ledger.addExpiring(PAGES, old, now())

@@ -11,7 +11,11 @@ import { inputOf, inputSchema, parameterSchema } from '../catalog/input-schema.t
 import { compact, isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import { shortenAtWord } from '../base/words.ts'
 
-/** Everything; without the dialect of the schema; without tags; without limits; without choices and what is required; types only. */
+/**
+ * Levels of the schema of the inputs, each without the parts of those before: `full` has everything, `tagged` no
+ * dialect of the schema, `limited` no tags, `plain` no limits, `outline` neither choices nor required members, `bare`
+ * types only.
+ */
 const INPUTS = ['full', 'tagged', 'limited', 'plain', 'outline', 'bare'] as const
 
 /** How much a challenge contains about its route. */
@@ -56,9 +60,9 @@ export const LEAST: Detail = {
 }
 
 /**
- * From the most to the least a challenge can say, for as long as it does not fit the header budget. Networks are never
- * left out: stock clients pay what the header offers. Words that help to choose and to call outlast tags, limits and all
- * of the example but one row.
+ * The details of a challenge, from the most to the least: the first that fits the header budget is used. Networks are
+ * never left out: stock clients pay what the header offers. Texts that help to choose and to call are kept longer than
+ * tags, limits and all of the example but one row.
  */
 export function* detailsOf({ kind, operation, parameters }: Endpoint): Iterable<Detail> {
   // A tool has no header that could become too large.
@@ -251,7 +255,7 @@ function valueSchema(parameter: Parameter, detail: Detail): JsonObject {
   const { type, default: value, enum: allowed, minimum, maximum, exclusiveMinimum, minLength } = schema
   return compact({
     type,
-    // The empty text as default means "not given": left out, for it would break the other rules of the parameter.
+    // The empty text as default means "not given": left out, since it would break the other rules of the parameter.
     default: value === '' ? undefined : value,
     enum: reaches(detail, 'plain') ? allowed : undefined,
     ...(reaches(detail, 'limited') ? { minimum, maximum, exclusiveMinimum, minLength } : {}),
@@ -270,7 +274,10 @@ function typedSchema(parameter: Parameter, detail: Detail): JsonObject {
   })
 }
 
-/** The example in little: the first element of lists, so many levels and members, short texts; nothing hollow. */
+/**
+ * The example shortened: the first element of each list, a limited number of levels and members, short texts, and no
+ * empty values.
+ */
 function outputExample(example: Json | undefined, { levels, members, row: most, text }: Detail): JsonObject {
   if (!isJsonObject(example)) return {}
   const shrink = (value: Json, left: number): Json | undefined => {

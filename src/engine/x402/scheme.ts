@@ -36,7 +36,7 @@ export interface Scheme {
    * that is charged in the ledger (`commit`) has failed when its record has no receipt.
    */
   resolve(record: PaymentRecord): Promise<Settlement>
-  /** Settles again what a reorganisation has undone, when what was sent for it can never be mined any more. */
+  /** Settles again what a reorganization has undone, when what was sent for it can never be mined any more. */
   resettle?(record: PaymentRecord, journal: Journal): Promise<Settlement>
   /** Which of these blocks of receipts are final, and which were undone. A receipt without a block is never asked for. */
   lookAtBlocks(network: string, blocks: readonly BlockReference[]): Promise<BlockLook>

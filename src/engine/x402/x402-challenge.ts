@@ -131,7 +131,7 @@ function corrected(
   return { ...settings, offers }
 }
 
-/** One wording of a challenge, and how large its header gets. */
+/** A challenge with one level of detail, and the size of its header. */
 interface Draft {
   readonly prepare: (url: string, error: string) => (token: string) => IssuedChallenge
   readonly headerBytes: number

@@ -181,7 +181,7 @@ function paymentOf(
     identifier: payload.extensions?.[IDENTIFIER]?.info?.id,
     copies: 'wait',
     check: (offer, now): Refusal | undefined => {
-      // An older payment may have used a network that is offered no more.
+      // An older payment may have used a network that is no longer offered.
       if (!scheme.offers.some(({ network }) => network === made.network))
         return { code: 'no_matching_requirements', detail: NOT_OFFERED }
       const { endpoint, resource } = offer

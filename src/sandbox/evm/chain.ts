@@ -77,7 +77,7 @@ export async function startEvmChain(options: EvmChainOptions): Promise<EvmChain>
   try {
     const client = connect(anvil.rpcUrl, chainId)
     for (const { address, creation } of contracts) {
-      // A creation that is only called answers the code it would have deployed.
+      // A creation that is called, but not sent, returns the code that it would deploy.
       const { data } = await client.call({ data: creation })
       if (data === undefined) throw new Error('The contracts of the sandbox could not be created.')
       await client.setCode({ address, bytecode: data })

@@ -25,7 +25,7 @@ const TIP20_ABI = parseAbi([
   'function balanceOf(address owner) view returns (uint256)',
 ])
 
-/** The first development account: it is born with all the money it needs, and the node signs for it. */
+/** The first development account: it has enough money from the start, and the node signs for it. */
 const FAUCET = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
 
 const FLAGS = [
@@ -72,7 +72,7 @@ async function chain(
 ): Promise<TempoChain> {
   const goOn = () => client.mine({ blocks: 1 })
   await goOn()
-  // A node that is gone shows in the next payment; nothing is to be done about it here.
+  // The next payment reports a node that is gone.
   const clock = setInterval(() => void goOn().catch(() => undefined), BLOCK_EVERY_MS).unref()
   const token = { address: currency, abi: TIP20_ABI }
   return {

@@ -267,7 +267,7 @@ t.test('exits uncharged, with the reason, when the node is missing or silent', a
   for (const [variables, sentence] of [
     [lost, 'set RPC_URL_42431'],
     [{ ...lost, RPC_URL_42431: 'http://127.0.0.1:1/key-7f3a' }, 'does not answer: see RPC_URL_42431'],
-    [{ ...lost, RPC_URL_42431: shop.url }, /does not answer|takes no such payment/],
+    [{ ...lost, RPC_URL_42431: shop.url }, /does not answer|refuses this payment/],
   ] as const) {
     const ran = await pay(t, [`${shop.url}/x`, '--max', '1'], variables)
     t.equal(ran.code, 4)

@@ -182,7 +182,7 @@ function* checkChoice(
   }
   const values = valuesOf(parameter)
   if (values.length === 0 || !isTakenAsItIs(parameter, inputs)) {
-    const message = `${name} has no enum: what a value adds is said of parameters with an enum, and of booleans`
+    const message = `${name} has no enum: "by" takes parameters with an enum, and booleans`
     yield error('price_parameter_unfit', position, message)
     return
   }

@@ -5,7 +5,7 @@ import type { Body, Parameter } from '../catalog.ts'
 
 /** A quantity that a price can depend on: everything that the catalog, the checks and the documents know of it. */
 export interface Measure {
-  /** For editors of the catalog. */
+  /** Text for people who edit the catalog. */
   readonly description: string
   /** The values it counts, as messages name them. */
   readonly takes: string
@@ -28,7 +28,7 @@ export interface Measure {
 /** Most bytes of a code point in UTF-8. */
 const LONGEST_CHARACTER = 4
 
-/** By their keys in the catalog. */
+/** The measures by their keys in the catalog. */
 export const MEASURES = {
   items_of: {
     description: 'A parameter that is a list.',
@@ -62,7 +62,7 @@ export const MEASURES = {
   bytes_of: {
     description: 'A text or object, in bytes of UTF-8; body: the whole body.',
     takes: 'a text, an object, or a whole body',
-    /** Of texts in UTF-8, and of other values as RFC 8785 JSON. */
+    /** The bytes of a text in UTF-8, and of other values as RFC 8785 JSON. */
     count: (value) => {
       if (value instanceof Uint8Array) return value.length
       return Buffer.byteLength(typeof value === 'string' ? value : canonicalJson(value))

@@ -103,7 +103,7 @@ export function usageOf(changed: {
   }
 }
 
-/** A checked decimal of a rule as an integer of its smallest step. */
+/** A checked decimal of a rule as an integer of its smallest step. Throws `RangeError` for any other text. */
 export function toFine(text: string): bigint {
   const fine = parseDecimal(text, PLACES)
   if (fine === undefined) throw new RangeError(`${text} is no decimal of a price rule`)

@@ -35,7 +35,7 @@ function* checkIcon({ declared: { service, files = {} }, document }: CheckContex
 
 /** Longest operation name that clients of models and code generators accept. */
 const LONGEST_NAME = 64
-/** Two sentences. */
+/** Characters of two sentences. */
 const LONGEST_USE = 300
 
 /** Longer texts are possible in documents, but readers cut or reject them. */

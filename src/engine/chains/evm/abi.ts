@@ -1,18 +1,21 @@
 import { keccak256 } from 'js-sha3'
 import { word } from './chain.ts'
 
-/** The first four bytes of calldata, which name the function. */
+/** The first four bytes of calldata, which name the function, in hexadecimal digits. */
 export function selector(signature: string): string {
   return keccak256(signature).slice(0, 8)
 }
 
-/** Bytes at the end of calldata: their length, then the bytes padded to whole words. */
+/** Bytes at the end of calldata, in hexadecimal digits: their length, then the bytes padded to whole words. */
 export function bytes(hex: `0x${string}`): string {
   const digits = hex.slice(2)
   return word(BigInt(digits.length / 2)) + digits.padEnd(Math.ceil(digits.length / 64) * 64, '0')
 }
 
-/** A string as the ABI encodes a result of one: where it begins, its length, its bytes. Takes hexadecimal digits. */
+/**
+ * Decodes the result of a function that returns one string, from hexadecimal digits: its offset, its length, its bytes.
+ * Undefined when it is cut off.
+ */
 export function decodeText(digits: string): string | undefined {
   const encoded = Buffer.from(digits, 'hex')
   if (encoded.length < 64) return undefined

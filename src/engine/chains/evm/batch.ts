@@ -1,7 +1,7 @@
 import type { Payer, Ready, SendResult, SignerBusy, Submission, Waiting } from './transaction.ts'
 import type { Multicall } from './multicall.ts'
 import { CHECK_IN_BATCH_MS, MULTICALL3, encodeBatch, gasOfBatch } from './multicall.ts'
-/** Most a member without code uses that moves nothing, with its part of the batch. */
+/** Most gas of a member without code that moves nothing, including its part of the batch. */
 const GAS_REVERTED = 50_000n
 /** Most payers without a settled payment that share a transaction. */
 const MOST_NEW = 8
@@ -61,7 +61,7 @@ export async function group(
   return { together, alone: ready.filter((each) => !shared.has(each)) }
 }
 
-/** Requests that share a transaction: new payers few, since one of them can burn the gas of all. */
+/** Requests that share a transaction. Few new payers share one, since one of them can burn the gas of all. */
 export function batchesOf(together: readonly Ready[]): readonly (readonly Ready[])[] {
   const of = (standing: Payer['standing']): readonly Ready[] =>
     together.filter(({ request }) => request.payer?.standing === standing)
@@ -73,9 +73,9 @@ export function batchesOf(together: readonly Ready[]): readonly (readonly Ready[
 }
 
 /**
- * Gas that one request of a transaction with so many can lose. A new payer may put code on the account between the
- * simulation and the block, and burn its part of the limit; an account that has settled before is counted as one that
- * reverts.
+ * Gas that one request can lose in a transaction with this number of members. A new payer may put code on the account
+ * between the simulation and the block, and burn its part of the limit; an account that has settled before is counted
+ * as one that reverts.
  */
 export function gasAtRisk({ request }: Ready, members: number): bigint {
   if (members === 1) return request.gas

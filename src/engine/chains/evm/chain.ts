@@ -55,7 +55,9 @@ export interface Sender {
   readonly maxPriorityFeePerGas?: bigint
 }
 
-/** The requests to an EVM chain that payments need: each method is one call to the node. */
+/**
+ * The requests to an EVM chain that payments need: each method is one call to the node. `timeout` is in milliseconds.
+ */
 export class Chain {
   readonly #rpc: Rpc
 
@@ -63,7 +65,7 @@ export class Chain {
     this.#rpc = createRpc(url, transport, deadline)
   }
 
-  /** Runs code that may be a payer’s own, and slow: in a request of its own. `timeout`: milliseconds. */
+  /** Runs code that may be a payer’s own, and slow: in a request of its own. */
   call(
     to: Address,
     data: `0x${string}`,
@@ -84,8 +86,8 @@ export class Chain {
   }
 
   /**
-   * What a view function of a contract returns, in the state after a block: a node that has not got there yet cannot
-   * answer for it.
+   * What a view function of a contract returns, in the state after a block: a node that does not have the block yet
+   * cannot answer for it.
    */
   read(
     to: Address,

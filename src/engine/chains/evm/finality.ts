@@ -18,7 +18,10 @@ export type BlockLook = (block: BlockReference) => BlockStanding
 
 export const CANNOT_LOOK: BlockLook = () => ({ kind: 'unknown' })
 
-/** Where a transaction stands, for its receipt; a node that tells no hash proves nothing later. */
+/**
+ * The block of a transaction, for its receipt; none when the node gives no hash, without which it cannot be compared
+ * later.
+ */
 export function blockOf({
   block: number,
   blockHash: hash,
@@ -47,14 +50,17 @@ export async function lookAtBlocks(
   return ({ number, hash }) => {
     const found = seen.get(number)
     const depth = Number(head.result.number) - number + 1
-    // A node that is behind the one that has shown the block.
+    // This node is behind the one that has shown the block.
     if (found === undefined || depth < 1) return { kind: 'unknown' }
     if (found.toLowerCase() !== hash.toLowerCase()) return { kind: 'undone' }
     return depth >= depths ? { kind: 'final' } : { kind: 'valid', progress: depth / depths }
   }
 }
 
-/** No later block can carry an authorization out: the token takes it only in blocks older than its end. */
+/**
+ * Whether neither this block nor a later one can carry an authorization out: the token takes it only in blocks older
+ * than `validBefore`, in milliseconds since the epoch.
+ */
 export function isOver({ timestamp }: Block, validBefore: number): boolean {
   return Number(timestamp) * 1000 >= validBefore
 }

@@ -64,19 +64,25 @@ export class GasBudget {
     this.#settings = settings
   }
 
-  /** Before a transaction is sent; until `drop`. `budget`: wei for each hour. */
+  /** Must be called before a transaction is sent; holds the amount until `drop`. `budget`: wei for each hour. */
   hold(risk: GasAtRisk, budget: bigint): Promise<GasHold> {
     const held = this.#turn.then(() => this.#hold(risk, budget))
     this.#turn = held.catch(() => undefined)
     return held
   }
 
-  /** Under which a payment is held; a loss of one that was sent before the start counts against the whole budget. */
+  /**
+   * The standing under which a payment is held; a loss of one that was sent before the start counts against the whole
+   * budget.
+   */
   standing(id: string): Standing {
     return this.#held.get(id)?.standing ?? 'known'
   }
 
-  /** `until`: when the transaction cannot be mined any more, for one with an unknown outcome. */
+  /**
+   * Ends the hold. `until`: for an unknown outcome, the time after which the transaction cannot be mined any more, in
+   * milliseconds since the epoch.
+   */
   drop(id: string, until = -Infinity): void {
     const held = this.#held.get(id)
     if (held === undefined) return
@@ -107,7 +113,7 @@ export class GasBudget {
     return outcome
   }
 
-  /** Wei of this process, besides one payment. */
+  /** Wei in flight in this process, without the payment `besides`. */
   #inFlight(standing: Standing, besides?: string): bigint {
     let sum = 0n
     for (const [id, held] of this.#held)
@@ -143,7 +149,7 @@ export class GasBudget {
     return 'in flight'
   }
 
-  /** Wei of all processes; of this one, with the new claim in place of the old one. */
+  /** Wei that all processes claim; for this one, the new claim in place of the old one. */
   async #readClaims(standing: Standing, claim: Claim): Promise<ByStanding> {
     const { ledger, now, owner } = this.#settings
     const sums = { known: 0n, new: 0n, code: 0n }

@@ -30,7 +30,7 @@ export interface Revert {
   readonly nonce: string
   /** Wei. */
   readonly gasCost: bigint
-  /** Of the payer; the whole budget counts a loss that nobody is responsible for. */
+  /** Standing of the payer; a loss that nobody is responsible for counts against the whole budget. */
   readonly standing: Standing
 }
 

@@ -50,9 +50,9 @@ const TIMEOUT_MS = 10_000
 const LONGEST_BATCH = 10
 
 /**
- * JSON-RPC over HTTP (https://www.jsonrpc.org/specification), one attempt a call: what may be repeated is decided by who
- * calls. A node that refuses a batch (section 6) is asked each call by itself, from then on always. The endpoint’s URL,
- * which may hold a key, appears in no result.
+ * JSON-RPC over HTTP (https://www.jsonrpc.org/specification), one attempt a call: the caller decides what may be
+ * repeated. A node that refuses a batch (section 6) gets each call in a request of its own from then on. The endpoint’s
+ * URL, which may hold a key, appears in no result.
  */
 export function createRpc(url: string, call: RpcTransport, deadline: Deadline): Rpc {
   let id = 0
@@ -96,7 +96,7 @@ export function createRpc(url: string, call: RpcTransport, deadline: Deadline): 
     const responses = inOrder(answer.body, requests)
     if (responses !== undefined) return responses
     const single = await askEach(batch, timeout)
-    // Else the node is out of order, and may take batches when it is back.
+    // Otherwise the node is out of order, and may take batches when it is back.
     if (single.some((body) => isJsonObject(body) && 'result' in body)) takesBatches = false
     return single
   }

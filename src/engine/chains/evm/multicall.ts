@@ -66,10 +66,10 @@ export const CHECK_ALONE_MS = 5_000
 /** How long to wait before asking again for a contract that is missing, or after a node that did not answer. */
 const LOOK_MS = 600_000
 
-/** How long calls are sent one by one after a batch that failed for no fault of its members. */
+/** How long calls are sent one by one after a batch that failed although its members were right. */
 const PAUSE_MS = 600_000
 
-/** The batch contract of one chain. */
+/** The batch contract of one chain. `timeout` is in milliseconds. */
 export class Multicall {
   readonly #chain: Chain
   readonly #now: () => number

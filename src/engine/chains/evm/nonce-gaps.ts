@@ -19,9 +19,9 @@ interface Sending extends Clock {
 }
 
 /**
- * What the node has taken above a nonce it has refused would wait until the next payment comes: a transfer of nothing
- * takes the place. A nonce of which nothing is known stays: the next transaction takes it, unless the chain has
- * counted this one by then. Resolves to the nonces that are taken now.
+ * Transactions that the node has taken above a nonce that it has refused would wait for the next payment: a transfer of
+ * nothing uses the refused nonce. A nonce with an unknown outcome stays as it is: the next transaction takes it, unless
+ * the chain has counted this one by then. Resolves to the nonces that are taken now.
  */
 export async function fillGaps(
   { account, chain, network, ...clock }: Sending,

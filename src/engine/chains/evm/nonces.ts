@@ -24,11 +24,11 @@ export interface NonceState {
  * The higher of what we and the chain have counted: we are ahead while a node does not show yet what it has accepted,
  * the chain is when the key was used elsewhere.
  *
- * A chain that stays behind us for `CATCH_UP_MS` without moving has lost a transaction (a recorded one never reached the
- * node, or a node forgot its pool), and everything above would wait for it for ever: from there on the chain's count
- * holds. That is safe when it is wrong, for then two transactions compete for one nonce: the node refuses the second,
- * or one of them is never carried out, and what becomes of each payment is read from the chain by its authorization,
- * which moves money once whichever transaction carries it.
+ * A chain that stays behind us for `CATCH_UP_MS` without moving has lost a transaction (a recorded one never reached
+ * the node, or a node forgot its pool), and everything above would wait for it for ever: from then on the count of the
+ * chain is used. That is safe even if nothing was lost: then two transactions compete for one nonce: the node refuses
+ * the second, or one of them is never carried out, and what becomes of each payment is read from the chain by its
+ * authorization, which moves money once whichever transaction carries it.
  */
 export function sync(state: NonceState | undefined, seen: number, now: number): NonceState {
   if (state === undefined) return { next: seen, ahead: [], at: now, seen }

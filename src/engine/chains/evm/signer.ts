@@ -136,7 +136,7 @@ export class Signer {
     this.#schedule()
   }
 
-  /** Whether to wait until the previous transaction is in a block, for a short time at most. */
+  /** Whether requests wait for the previous transaction to be in a block, for a short time at most. */
   #gathers(): boolean {
     const isOnItsWay = this.#unmined.count > 0 && this.#settings.now() - this.#sentAt < GATHER_MS
     return isOnItsWay && this.#queue.length < MOST_CALLS && this.#settings.multicall.isAvailable

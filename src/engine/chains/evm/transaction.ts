@@ -22,8 +22,9 @@ export interface TransactionRequest extends TransactionCall {
   /** The account that signed the payload. Such a call may share a transaction. Undefined: it is sent alone. */
   readonly payer?: Payer
   /**
-   * Reserves the wei that the call can lose, before it is signed. `in flight`: ask again when others are mined. Until
-   * the caller releases it; a second call for one request changes the amount. Rejects when it cannot be recorded.
+   * Reserves the wei that the call can lose, before it is signed. `in flight`: ask again when others are mined. The
+   * amount is held until the caller releases it; a second call for one request changes the amount. Rejects when it
+   * cannot be recorded.
    */
   readonly reserve: (wei: bigint) => Promise<'held' | 'in flight' | 'lost'>
   /** The last check before signing, within `timeout` milliseconds: a refused request is not sent. Never rejects. */

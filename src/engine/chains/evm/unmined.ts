@@ -151,7 +151,7 @@ export class UnminedTransactions {
       if (!this.#unmined.has(nonce)) this.#unmined.set(nonce, { ...rest, nonce, versions: new Map() })
   }
 
-  /** Called for each payment of a batch. */
+  /** Records that a transaction is in a block; called once for each payment of a batch. */
   #markMined(entry: Unmined, { hash, block, blockHash, gasCost }: TransactionReceipt): void {
     if (!this.#mined.has(entry.nonce)) {
       this.#transactions += 1

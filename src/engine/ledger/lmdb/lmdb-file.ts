@@ -12,7 +12,7 @@ const UNWRITTEN_PAGES = 64n
 const RESTORE =
   'restore it from a backup, or move the directory aside, start with an empty one and compare with "ratecard payments reconcile"'
 
-/** The library kills the process when a file is not an LMDB file, or is shorter than it states. */
+/** Throws when a file is not an LMDB file, or is shorter than it states: the library would kill the process. */
 export function checkFile(file: string): void {
   const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0
   if (size === 0) return

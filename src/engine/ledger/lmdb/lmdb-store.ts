@@ -67,13 +67,13 @@ export function openDirectory(directory: string): Opening {
 }
 
 /**
- * A transaction's promise is the word of the disk. With `overlappingSync` it comes before the disk's, and when the disk
- * is full the other word never comes; with `eventTurnBatching` a failed commit also rejects a promise nobody holds,
- * which ends the process.
+ * The promise of a transaction must resolve when the change is on disk. With `overlappingSync` it resolves earlier, and
+ * the promise for the disk never settles when the disk is full; with `eventTurnBatching` a failed commit also rejects a
+ * promise nobody holds, which ends the process.
  */
 const DURABLE = { overlappingSync: false, eventTurnBatching: false }
 
-/** Opening the environment again corrects the pointer. */
+/** How often the environment is opened again to correct its pointer. */
 const OPENINGS = 20
 
 /** Opens the environment until its pointer is right: another process that opens it may have set it back. */
@@ -119,7 +119,10 @@ const BEHIND = Symbol('behind')
 const STUCK =
   'the process that opened it last has ended unexpectedly: open it again, for example with "ratecard payments list", and this process continues'
 
-/** Reads and writes that happen as a whole or not at all, and are on disk when this resolves. */
+/**
+ * Reads and writes that happen as a whole or not at all, and are on disk when this resolves. Rejects with
+ * `LedgerError`.
+ */
 export async function commit<T>(root: RootDatabase, work: () => T): Promise<T> {
   try {
     for (let looks = 1; ; looks += 1) {

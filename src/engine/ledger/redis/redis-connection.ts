@@ -18,8 +18,8 @@ export interface RedisConnection {
 type Send<T> = (redis: Redis) => Promise<T>
 
 /**
- * How long Redis may take for a connection, and for any answer. As long wait those who ask when a connection is lost, for
- * a restart takes less; who asks after them does not wait.
+ * How long Redis may take for a connection, and for any answer. When the connection is lost, commands wait this long
+ * for a new one, since a restart takes less; commands after that time fail at once.
  */
 const TIMEOUT_MS = 3_000
 /** How often a command is sent in `TIMEOUT_MS` to a Redis that is loading its data. */
@@ -28,9 +28,9 @@ const LOADING_TRIES = 30
 const REPLICATION_MS = 1_000
 
 /**
- * By itself the library would send once more what was under way when a connection was lost, or send it later, when
- * nobody waits for it any more: the second copy of a command finds what the first has done and takes it for somebody
- * else's.
+ * By itself the library would send commands again that were under way when a connection was lost, or later, when nobody
+ * waits for them any more: the second copy of a command finds the change of the first and takes it for that of another
+ * process.
  */
 const ONCE = {
   autoResendUnfulfilledCommands: false,
@@ -42,8 +42,8 @@ const ONCE = {
 const QUIET = { enableReadyCheck: false, disableClientInfo: true } as const
 
 /**
- * `replicas` must have a change before it counts as stored.
- * Throws `LedgerError` when the URL is wrong, or Redis cannot be reached or refuses the credentials.
+ * `replicas`: number of replicas that must have a change before it counts as stored. Throws `LedgerError` when the URL
+ * is wrong, or Redis cannot be reached or refuses the credentials.
  */
 export async function connectRedis(url: string, replicas: number): Promise<RedisConnection> {
   const address = readRedisAddress(url, 'REDIS_URL')

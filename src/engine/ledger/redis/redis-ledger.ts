@@ -24,8 +24,9 @@ export interface RedisLedgerSettings {
  * The ledger of several machines, in one Redis with its append-only file. A change is one script, so that it happens as a
  * whole or not at all. Leases are measured by the clock of Redis.
  *
- * Throws `LedgerError` when Redis cannot be reached, is not set up for a ledger or holds one of another format. A change
- * that was under way when the connection was lost rejects too, and may have been made: the next one for the entry tells.
+ * Throws `LedgerError` when Redis cannot be reached, is not set up for a ledger or holds one of another format. A
+ * change that was under way when the connection was lost rejects too, and may have been made: the next change of the
+ * entry shows it.
  */
 export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSettings): Promise<Ledger> {
   const connection = await connectRedis(url, replicas)

@@ -284,8 +284,9 @@ export function recall(identity: StoreIdentity, name: string, now: number): Scri
 }
 
 /**
- * Answers with the fence and what was left, or with nothing when somebody else has the lease. One that seems to have
- * begun in the future is held for its length from now: the clock has been set back.
+ * Takes or renews a lease for `length` milliseconds. Answers with the fence and what was left, or with nothing when
+ * another process has the lease. One that seems to have begun in the future is held for its length from now: the clock
+ * has been set back.
  */
 export function lease(identity: StoreIdentity, name: string, owner: string, length: number): Script {
   return guarded(

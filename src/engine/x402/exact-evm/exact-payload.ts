@@ -10,7 +10,7 @@ export interface ExactPayload {
 }
 
 const address = { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' }
-/** Hexadecimal and signs are refused, for the token's contract and we must read the same number. */
+/** Hexadecimal and signs are refused, since the contract of the token and this service must read the same number. */
 const decimal = { type: 'string', pattern: '^(0|[1-9][0-9]{0,77})$' }
 
 const schema = {

@@ -19,7 +19,7 @@ import { settlementRequestOf } from './settlement-request.ts'
 import type { Settler } from './settler.ts'
 import type { ExpectedTransfer } from '../../chains/evm/eip3009/token-state.ts'
 
-/** An accepted network with the means to settle, which are brought up at the first payment. */
+/** An accepted network with its settler, which is opened at the first payment. */
 export interface SettleableNetwork extends AcceptedNetwork {
   readonly settler: () => Promise<Settler>
   /** Which of these blocks are final. */
@@ -96,14 +96,14 @@ function exactPayment(payload: PaymentPayload<ExactPayload>, accepted: Settleabl
   const { signature, authorization } = payload.payload
   const digest = authorizationDigest(network, authorization)
   let request = settlementRequestOf(accepted, payload)
-  /** Has reserved something for it. */
+  /** The settler that has reserved something for this payment. */
   let settler: Settler | undefined
   const checkSignature = async (): Promise<Refusal | undefined> => {
     const split = splitSignature(signature)
     const signer = split === undefined ? undefined : recoverSigner(digest, split)
     if (signer !== undefined && sameAddress(signer, authorization.from)) return undefined
-    // A contract signs as it likes, and only the chain can ask it. A forgery costs us this call, and no more than a
-    // genuine signature of an account without money does.
+    // A contract decides which signatures it accepts, and only a call on the chain shows it. A forged signature costs
+    // us this call, as a genuine signature of an account without money does.
     request = { ...request, signedBy: 'contract' }
     return (await accepted.settler()).verifyContract(request, digest)
   }

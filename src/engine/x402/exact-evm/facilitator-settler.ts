@@ -25,7 +25,10 @@ interface FacilitatorContext extends Clock {
 
 /** How long a node may take for a simulation. */
 const SIMULATION_MS = 5_000
-/** Who has used it longer ago than this is found when the payment is resolved, by the time it came. */
+/**
+ * How far back a use of the authorization is searched now: an older use is found when the payment is resolved, since
+ * that search begins at the arrival of the payment.
+ */
 const RECENT_MS = 600_000
 
 const UNREACHABLE: Refusal = {
@@ -173,7 +176,7 @@ async function settleUnsent(
   return seen.kind === 'failed' ? { kind: 'failed', refusal } : seen
 }
 
-/** The settlement does not wait for it. */
+/** Records the report on the listing; the settlement does not wait for it. */
 function noteListing(
   { listings }: FacilitatorContext,
   { url }: Facilitator,
@@ -202,8 +205,8 @@ async function confirm(
 }
 
 /**
- * Whether a payment is unused and the token would refuse it, as the facilitator claims: a transaction that is on its way
- * fails too. Use and balance are read at one block: several nodes may be behind one address.
+ * Whether a payment is unused and the token would refuse it, as the facilitator claims: a transaction that is under way
+ * then fails too. Use and balance are read at one block: several nodes may be behind one address.
  */
 async function isConfirmed(
   { chain }: ChainReader,

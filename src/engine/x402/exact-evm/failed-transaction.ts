@@ -19,7 +19,7 @@ export interface ReceiptReader extends ChainReader {
   readonly budget: GasBudget
 }
 
-/** How long accounts may keep a payment waiting. */
+/** How long a payment waits for the node to say which accounts have code. */
 const ACCOUNTS_MS = 5_000
 
 /** A transaction of ours. */
@@ -33,8 +33,8 @@ interface Carrier {
 }
 
 /**
- * What became of a payment that its transaction has not carried out: somebody else may have been faster, or another
- * transaction of ours. `left out`: it was in a batch, and can still be carried out.
+ * What became of a payment that its transaction has not carried out: a transaction of another account, or another one
+ * of ours, may have been faster. `left out`: it was in a batch, and can still be carried out.
  */
 export async function explainFailure(
   context: ReceiptReader,
@@ -60,10 +60,10 @@ export async function explainFailure(
 }
 
 /**
- * Whose fault it was that a batch has moved nothing for a payment. A payer whose account has taken code since the
- * simulation may have burned the gas of all; where all are left out, nobody has, and the payment could still be carried
- * out, the batch itself was wrong, which counts against nobody, and no batch is sent for a while. Otherwise it was the
- * payment's own.
+ * Counts the loss of a batch that has moved nothing for a payment. Payers whose accounts have got code since the
+ * simulation may have burned the gas of all: the loss counts against them. When no account has code, no member was
+ * carried out and this payment still could be, the batch itself was wrong: the loss counts against nobody, and no batch
+ * is sent for a while. Otherwise the payment itself was the cause.
  */
 async function chargeLoss(
   context: ReceiptReader,

@@ -96,7 +96,7 @@ function describes(answer: string, { chainId, token }: Network): boolean {
   )
 }
 
-/** Most likely first: the endpoint of another chain, another token, another name. */
+/** Why the domains differ, the most likely reason first: the endpoint of another chain, another token, another name. */
 async function explain(chain: Chain, { chainId, title, token }: Network): Promise<string | undefined> {
   const [id, name, version] = await Promise.all([
     chain.chainId(),
@@ -118,7 +118,7 @@ function textOf(answer: RpcAnswer<`0x${string}`>): string | undefined {
   return answer.kind === 'result' ? decodeText(answer.result.slice(2)) : undefined
 }
 
-/** A stranger’s words, for a terminal. */
+/** A text of a contract, shortened and escaped for a terminal. */
 function quote(words: string): string {
   return JSON.stringify(words.slice(0, 40))
 }

@@ -26,7 +26,10 @@ export async function findTransfer(
   return (await onchainStatus(reader, expected, since, (block) => isOver(block, end))) ?? UNCONFIRMED
 }
 
-/** The outcome of an authorization as that of its payment; undefined while it may still become something else. */
+/**
+ * The outcome of an authorization as that of its payment; undefined while it may change. `since`: milliseconds since
+ * the epoch, before which it was not used.
+ */
 export async function onchainStatus(
   reader: ChainReader,
   expected: ExpectedTransfer,

@@ -23,7 +23,10 @@ import { preflight, signedOf, exposureOf, gasFor } from './preflight.ts'
 
 /** Polls of a broadcast transaction: nine in the two seconds of a usual block, since node calls cost money. */
 const PACE = { first: 15, factor: 1.6, longest: 1_000, patience: 30_000 }
-/** Who has used it longer ago than this is found when the payment is resolved, by the time it came. */
+/**
+ * How far back a use of the authorization is searched now: an older use is found when the payment is resolved, since
+ * that search begins at the arrival of the payment.
+ */
 const RECENT_MS = 600_000
 
 /** Settles with signers of this process, over a node of the operator’s choice. */
@@ -50,8 +53,8 @@ export function createLocalSettler(context: SettlementContext): Settler {
 }
 
 /**
- * Simulates once more right before it is sent, for the buyer’s funds may have moved while the handler ran and while
- * others were served; then waits for the block. What its transaction has left out is sent once more, by itself.
+ * Simulates once more right before it is sent, since the buyer’s funds may have moved while the handler ran and while
+ * others were served; then waits for the block. A payment that its transaction has left out is sent once more, by itself.
  */
 export async function settle(
   context: SettlementContext,
@@ -133,7 +136,10 @@ async function follow(
   }
 }
 
-/** Finds the outcome of a transaction that another attempt has sent, or was about to send. */
+/**
+ * Finds the outcome of a transaction that another attempt has sent, or was about to send. `validBefore`, and `since`,
+ * before which the payment was not used: milliseconds since the epoch.
+ */
 export async function resume(
   context: SettlementContext,
   expected: ExpectedTransfer,
@@ -206,7 +212,7 @@ async function confirm(
 ): Promise<Settlement | 'left out'> {
   const { chain, limits } = context
   let mined = false
-  // What has just come to a pool is in no block yet.
+  // A transaction that has just come to the pool is in no block yet.
   await context.sleep(PACE.first)
   const found = await poll(context, PACE, async () => {
     // Read before the receipt, so that the receipt is at least as deep as this block.

@@ -5,7 +5,10 @@ import { Holding } from '../../payment/payer-balance.ts'
 import type { Standing } from '../../chains/evm/gas-shares.ts'
 import { NODE_UNREACHABLE } from './node-unreachable.ts'
 
-/** Transactions of one payer that may be in no block yet: one before the first has settled, later one for each, and: */
+/**
+ * Transactions of one payer that may be in no block yet: one until the first has settled, then one for each that has
+ * settled, and these more; `MOST` in all.
+ */
 const MORE_FOR_KEY = 8
 const MORE_FOR_CONTRACT = 1
 const MOST = 64
@@ -29,9 +32,10 @@ export interface Exposure {
 type BalanceReader = (payer: Address) => Promise<bigint | undefined>
 
 /**
- * Keeps what one payer has in flight within what we have seen it hold, and within what it has earned: each payment is
- * simulated as if it were the only one, so a wallet with the money for one call would pass two hundred times, and all
- * but one transaction would revert on our gas. For this process; several with one ledger hold one such limit each.
+ * Keeps what one payer has in flight within the balance that was read, and within a number that grows with its settled
+ * payments: each payment is simulated as if it were the only one, so a wallet with the money for one call would pass
+ * two hundred times, and all but one transaction would revert on our gas. For this process; several with one ledger
+ * hold one such limit each.
  */
 export class PayerLimits {
   readonly #read: BalanceReader
@@ -43,7 +47,7 @@ export class PayerLimits {
     this.#clock = clock
   }
 
-  /** Before the work: holds the amount until `release`. A refusal holds nothing. */
+  /** Called before the work: holds the amount until `release`. A refusal holds nothing. */
   async reserve({ payer, nonce, value }: Exposure): Promise<Refusal | undefined> {
     const known = this.#payer(payer)
     const patience = this.#clock.now() + PATIENCE_MS
@@ -51,7 +55,7 @@ export class PayerLimits {
       const held = await known.reserved.hold(nonce, value)
       if (held === 'held') return undefined
       if (held === 'unknown') return NODE_UNREACHABLE
-      // Those that are being settled may be counted twice: in the balance, and as being in flight.
+      // Payments that are being settled may be counted twice: in the balance, and as amounts in flight.
       if (known.sent.size === 0 || this.#clock.now() >= patience) return SHORT
       await this.#clock.sleep(PAUSE_MS)
     }
@@ -111,7 +115,7 @@ export class PayerLimits {
     return fresh
   }
 
-  /** What a payer has earned is kept while there is room. */
+  /** The number of settled payments of a payer is kept while there is room. */
   #forget(payer: Address, { reserved, settling, settled }: Payer): void {
     if (reserved.size + settling > 0) return
     if (settled === 0 || this.#payers.size > PAYERS) this.#payers.delete(payer)

@@ -34,7 +34,9 @@ interface ContextSettings extends Clock {
   readonly report: (line: string) => void
 }
 
-/** What stays while limits change. Loads viem, which is most of the process’s memory and start-up time. */
+/**
+ * Opens the parts that stay when limits change. Loads viem, which is most of the process’s memory and start-up time.
+ */
 export async function openContext({
   signerKeys,
   ...settings

@@ -17,9 +17,9 @@ export interface SettlementRequest {
 }
 
 /**
- * Made of our offer and what was signed. What a buyer has added, or echoed differently than when the payment was taken,
- * stays out: a facilitator would settle on another token for it, or list it under our name. `sold` is what is bought, once
- * it is known.
+ * Makes the request from our offer and what was signed. Members that a buyer has added, or echoed differently than when
+ * the payment was taken, are left out: a facilitator would settle on another token for it, or list it under our name.
+ * `sold` is what is bought, once it is known.
  */
 export function settlementRequestOf(
   network: AcceptedNetwork,

@@ -129,7 +129,7 @@ export function createFacilitator(
     const first = await send()
     return lostIfCut(first.kind === 'cut' ? await send() : first)
   }
-  /** What it listed last. */
+  /** The kinds that the facilitator listed last. */
   let kinds: readonly SupportedKind[] = []
   return {
     url,
@@ -155,8 +155,8 @@ export function createFacilitator(
 }
 
 /**
- * Usually given before anything is begun, which they do not prove: a gateway that repeats a request may answer with them
- * after the first attempt was carried out. 400 is not among them: some say it for every exception.
+ * Statuses that are usually given before anything has begun. They do not prove it: a gateway that repeats a request may
+ * answer with them after the first attempt was carried out. 400 is not among them: some say it for every exception.
  */
 const DECLINING: ReadonlySet<number> = new Set([401, 403, 404, 405, 413, 429])
 

@@ -22,7 +22,7 @@ export function readListingResponse(header: string | undefined): ListingResponse
   }
 }
 
-/** Under this name the ledger keeps reports for every process. */
+/** The name under which the ledger keeps reports for every process. */
 const FACTS = 'listings'
 /** How long the largest registry lists an operation without purchases. */
 const KEPT_MS = 30 * 86_400_000

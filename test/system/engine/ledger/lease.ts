@@ -192,7 +192,7 @@ t.test('refuses changes of a process that was presumed dead', async (t) => {
 })
 
 t.test(
-  'keeps what was sent until the payment expires, for a reorganisation may undo it, then erases it',
+  'keeps what was sent until the payment expires, for a reorganization may undo it, then erases it',
   async (t) => {
     const url = 'https://facilitator.example'
     for (const [dispatch, erased] of [

@@ -140,9 +140,9 @@ t.test('settles members of a batch again whose account nonce was used by another
   t.match(await run(shop, {}, 'show', payment), {
     charged: 'no',
     undone: { transaction: /^0x/ },
-    means: /answered.*undone by a reorganisation.*not charged/s,
+    means: /answered.*undone by a reorganization.*not charged/s,
   })
-  await shop.server.said(new RegExp(`payment ${payment} was answered, then undone by a reorganisation`))
+  await shop.server.said(new RegExp(`payment ${payment} was answered, then undone by a reorganization`))
   const { networks } = await run<{ networks: readonly object[] }>(shop, {}, 'reconcile')
   t.match(networks, [{ status: 'checked', differences: [] }])
   t.strictSame(new Set(await chargesOf(shop, rest)), new Set([1]))

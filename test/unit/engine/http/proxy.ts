@@ -230,7 +230,7 @@ t.test('follows redirects within the host of the upstream', async (t) => {
   )
   for (const [path, words] of [
     ['/out', /another host/],
-    ['/loop', /in a circle/],
+    ['/loop', /in a loop/],
   ] as const) {
     const fault = await failure(call(url + path, {}, credential))
     t.equal(fault.code, 'upstream_misconfigured')

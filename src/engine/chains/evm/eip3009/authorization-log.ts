@@ -11,8 +11,8 @@ export const AUTHORIZATION_CANCELED = `0x${keccak256('AuthorizationCanceled(addr
 
 /**
  * Whether these logs show the authorization used and its money moved: both, on this token, for this amount, one right
- * after the other as the token writes them. Anything looser would let the transfer of one authorization count for several
- * that are used in the same transaction, for a payer may sign another transfer under the nonce of a payment.
+ * after the other as the token writes them. Anything looser would let the transfer of one authorization count for
+ * several that are used in the same transaction, since a payer may sign another transfer under the nonce of a payment.
  */
 export function containsTransfer(
   logs: readonly Log[],

@@ -22,14 +22,14 @@ export interface ConfirmedChain {
 
 /**
  * What became of an authorization, by what the chain shows in the newest block that has the confirmations asked for;
- * undefined while it may still become something else, or the node cannot say: to be asked again. The truth is the log
- * of its use with its transfer, in any transaction of anybody.
+ * undefined while the outcome may change or the node cannot say: ask again. The proof is the log of its use with its
+ * transfer, in a transaction of any account.
  *
- * `since`: milliseconds since the epoch, before which it was not used. `isVoid` applies to one that is unused up to a
- * block whether it stays so.
+ * `since`: milliseconds since the epoch, before which it was not used. `isVoid` says of an authorization that is unused
+ * up to a block whether it can never be used.
  *
- * Everything is asked of one block, by its number: behind one address there may be several nodes, and one that has not
- * got there yet says so instead of answering for an older state.
+ * All requests name one block by its number: several nodes may be behind one address, and a node that does not have the
+ * block yet says so instead of answering for an older state.
  */
 export async function authorizationOutcome(
   { chain, confirmations }: ConfirmedChain,
@@ -43,7 +43,7 @@ export async function authorizationOutcome(
   if (used === undefined) return undefined
   if (used) return outcomeOfUse(chain, expected, since, block)
   if (!(await isVoid(block))) return undefined
-  // It may be used in a block that does not count yet, or that was mined between the two questions: not every node
+  // It may be used in a block that does not count yet, or that was mined between the two requests: not every node
   // answers for exactly the block that it is asked for.
   return (await isUsed(chain, expected)) === false ? { kind: 'void' } : undefined
 }
@@ -60,7 +60,7 @@ async function outcomeOfUse(
   const { transactionHash: transaction } = log
   const receipt = await chain.receipt(transaction)
   if (receipt.kind !== 'result' || receipt.result === null) return undefined
-  // Else it was used for another transfer that was signed under the same nonce.
+  // Otherwise it was used for another transfer that was signed under the same nonce.
   return containsTransfer(receipt.result.logs, expected)
     ? { kind: 'moved', transaction, receipt: receipt.result }
     : { kind: 'void' }
@@ -78,18 +78,18 @@ async function newestThatCounts(chain: Chain, confirmations: number): Promise<Bl
 /** Most blocks asked for at once; providers that allow fewer say so. */
 const WIDEST = 5_000n
 const NARROWER = 10n
-/** Most questions for one payment. */
+/** Most requests for one payment. */
 const MOST = 100
 /** How far our clock may be ahead of the chain’s, in seconds. */
 const SKEW = 30n
 
 /**
- * The log of how an authorization that cannot be used any more was used up. `since`: milliseconds since the epoch,
- * before which it was not; `newest`: the last block that counts. Undefined when the chain cannot be asked, or the log is
- * too far from `since` to be found.
+ * The log of the use or the cancellation of an authorization. `since`: milliseconds since the epoch, before which it
+ * was not; `newest`: the last block that counts. Undefined when the chain cannot be asked, or the log is too far from
+ * `since` to be found.
  *
- * Most are young: the newest blocks are asked first. Else the search goes forward from `since`, for a payment is used
- * soon after it was taken or not at all.
+ * Most authorizations are recent, so the newest blocks are searched first. After them the search goes forward from
+ * `since`, since a payment is used soon after it was taken or not at all.
  */
 async function findAuthorization(
   chain: Chain,
