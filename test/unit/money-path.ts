@@ -40,5 +40,6 @@ t.test('the times of money fit together', async (t) => {
   t.ok(times.LOCK_PATIENCE_MS > times.LOCK_MS)
   t.ok(times.VALIDITY_MARGIN_S * 1000 >= times.SETTLING_MS)
   t.ok(times.LONGEST_UNPAID_MS > times.VALIDITY_SLACK_S * 1000)
+  t.ok(times.EARLIEST_LOOK_MS < times.FIRST_LOOK_MS)
   t.ok(times.FIRST_LOOK_MS < times.LONGEST_LOOK_MS && times.LONGEST_LOOK_MS < times.LOOKS_GIVEN_UP_MS)
 })

@@ -33,6 +33,9 @@ export const LONGEST_CHECK_MS = 300_000
 /** First look at the block of a settled payment: most reorganizations are shorter. */
 export const FIRST_LOOK_MS = 15_000
 
+/** The same for a payment that expires soon: while its bytes can still be sent again, but not before its block is shown. */
+export const EARLIEST_LOOK_MS = 3_000
+
 /** Longest pause between two looks. */
 export const LONGEST_LOOK_MS = 600_000
 

@@ -140,7 +140,7 @@ export class PaymentLease {
   /** The money has moved. What was sent is kept until its block is final, in case of a reorganization. */
   settle(receipt: Receipt): Promise<PaymentRecord> {
     const settledAt = this.#now()
-    const settled = { receipt, settledAt, ...firstLook(receipt, settledAt) }
+    const settled = { receipt, settledAt, ...firstLook(this.#entry, receipt, settledAt) }
     return this.#write(
       ({ undone, ...entry }) => ({ ...entry, state: undone?.state ?? 'settled', ...settled }),
       LEASE_MS,
@@ -158,7 +158,7 @@ export class PaymentLease {
     return this.#write(
       async (entry) => {
         const settledAt = this.#now()
-        const settled = { ...entry, ...changes, receipt, settledAt, ...firstLook(receipt, settledAt) }
+        const settled = { ...entry, ...changes, receipt, settledAt, ...firstLook(entry, receipt, settledAt) }
         if (answer === undefined) return { ...settled, state: 'settled' }
         const reference = await writeAnswer(this.#ledger.answers, entry, answer)
         this.#answer = answer
@@ -180,7 +180,7 @@ export class PaymentLease {
 
   /** Another block contains the transaction, or another transaction the payment. */
   move(receipt: Receipt): Promise<PaymentRecord> {
-    return this.#change({ receipt, ...firstLook(receipt, this.#now()) })
+    return this.#change({ receipt, ...firstLook(this.#entry, receipt, this.#now()) })
   }
 
   /** No block contains the payment any more: whether it is charged is unknown again. */

@@ -5,6 +5,7 @@ import {
   LONGEST_UNPAID_MS,
   FIRST_CHECK_MS,
   LONGEST_CHECK_MS,
+  EARLIEST_LOOK_MS,
   FIRST_LOOK_MS,
   LONGEST_LOOK_MS,
   LOOKS_GIVEN_UP_MS,
@@ -128,9 +129,19 @@ function nextAttempt(entry: Pick<PaymentRecord, 'leaseUntil' | 'updatedAt' | 'at
   return attempts <= 1 ? leaseUntil : Math.max(leaseUntil, updatedAt + backoff(entry))
 }
 
-/** The members of a settled payment that say when its block is looked at: none when no node has shown the block. */
-export function firstLook({ block }: Receipt, now: number): Pick<PaymentRecord, 'lookAt'> {
-  return block === undefined ? {} : { lookAt: now + FIRST_LOOK_MS }
+/**
+ * The members of a settled payment that say when its block is looked at: none when no node has shown the block. One that
+ * was settled shortly before its end is looked at sooner: afterwards it cannot be sent again.
+ */
+export function firstLook(
+  { validBefore }: Pick<PaymentRecord, 'validBefore'>,
+  { block }: Receipt,
+  now: number,
+): Pick<PaymentRecord, 'lookAt'> {
+  if (block === undefined) return {}
+  const left = validBefore - now
+  const soon = left > 0 ? Math.max(EARLIEST_LOOK_MS, Math.floor(left / 3)) : FIRST_LOOK_MS
+  return { lookAt: now + Math.min(FIRST_LOOK_MS, soon) }
 }
 
 /**

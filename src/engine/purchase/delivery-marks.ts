@@ -2,9 +2,13 @@ import type { LedgerAccess } from '../ledger/lease.ts'
 import { nextCheckAt } from '../ledger/payment-lifecycle.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 
-/** Records the delivery: from now on a copy needs more than the signature. */
+/** Records the delivery: from now on a copy needs more than the signature, and nobody works on it. */
 export function markReceived(leaseContext: LedgerAccess, entry: PaymentRecord): Promise<void> {
-  return change(leaseContext, entry, (current) => ({ ...current, state: 'sent' }))
+  return change(leaseContext, entry, (current) => ({
+    ...current,
+    state: 'sent',
+    leaseUntil: leaseContext.now(),
+  }))
 }
 
 /** Records that the delivery is unconfirmed and no request works on it: the buyer need not wait. */

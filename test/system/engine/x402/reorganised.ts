@@ -26,10 +26,14 @@ interface Row {
   readonly transaction: string | null
 }
 
-/** A first payment lets the server find its batch contract; it goes alone. */
-async function sell(t: Test, shop: Shop, buyers: number): Promise<readonly Sale[]> {
+/** A first payment lets the server find its batch contract; it goes alone. `seconds`: how long the payments are valid. */
+async function sell(
+  t: Test,
+  shop: Shop,
+  { buyers, seconds = 600 }: { readonly buyers: number; readonly seconds?: number },
+): Promise<readonly Sale[]> {
   const work = `${shop.url}/paid/work`
-  const validBefore = BigInt(Math.floor(Date.now() / 1000) + 600)
+  const validBefore = BigInt(Math.floor(Date.now() / 1000) + seconds)
   const sales: Sale[] = []
   while (sales.length < buyers) {
     const key = await shop.wallet(10_000n)
@@ -83,7 +87,7 @@ for (const store of ['lmdb', 'redis'] as const)
         store === 'redis' && redis !== undefined ? { REDIS_URL: redis.url } : {}
       const shop = await openShop(async () => env)
       t.teardown(() => shop.close())
-      const sales = await sell(t, shop, 20)
+      const sales = await sell(t, shop, { buyers: 20 })
       const before = await run<readonly Row[]>(shop, env, 'list')
       t.ok(new Set(before.map(({ transaction }) => transaction)).size < 10, 'in batches')
       await shop.restart(() => undo(t, shop))
@@ -102,7 +106,7 @@ for (const store of ['lmdb', 'redis'] as const)
 t.test('charges each payment once whose block is undone while the server runs', async (t) => {
   const shop = await openShop()
   t.teardown(() => shop.close())
-  const sales = await sell(t, shop, 6)
+  const sales = await sell(t, shop, { buyers: 6 })
   await undo(t, shop)
   await until('all are charged again', async () =>
     (await chargesOf(shop, sales)).every((charges) => charges === 1),
@@ -112,7 +116,7 @@ t.test('charges each payment once whose block is undone while the server runs', 
 t.test('settles members of a batch again whose account nonce was used by another transaction', async (t) => {
   const shop = await openShop()
   t.teardown(() => shop.close())
-  const sales = await sell(t, shop, 5)
+  const sales = await sell(t, shop, { buyers: 5 })
   const [, canceled] = sales
   if (canceled === undefined) return
   const rest = sales.filter((sale) => sale !== canceled)
@@ -146,4 +150,15 @@ t.test('settles members of a batch again whose account nonce was used by another
   const { networks } = await run<{ networks: readonly object[] }>(shop, {}, 'reconcile')
   t.match(networks, [{ status: 'checked', differences: [] }])
   t.strictSame(new Set(await chargesOf(shop, rest)), new Set([1]))
+})
+
+t.test('charges a payment again whose block is undone shortly before it expires', async (t) => {
+  const shop = await openShop()
+  t.teardown(() => shop.close())
+  const seconds = 20
+  const sales = await sell(t, shop, { buyers: 1, seconds })
+  await undo(t, shop)
+  await until('it is charged again', async () =>
+    (await chargesOf(shop, sales)).every((charges) => charges === 1),
+  )
 })
