@@ -155,7 +155,7 @@ t.test('settles members of a batch again whose account nonce was used by another
 t.test('charges a payment again whose block is undone shortly before it expires', async (t) => {
   const shop = await openShop()
   t.teardown(() => shop.close())
-  const seconds = 20
+  const seconds = 14
   const sales = await sell(t, shop, { buyers: 1, seconds })
   await undo(t, shop)
   await until('it is charged again', async () =>
