@@ -4,7 +4,7 @@ import { Failure, InvalidParameter } from '../../engine/base/errors.ts'
 import { tryOperations, type Trial } from '../../engine/http/trial.ts'
 import { systemRuntime } from '../../engine/base/runtime.ts'
 import type { SourceFigures } from '../../engine/service-definition.ts'
-import { columns } from '../terminal-text.ts'
+import { columnsFor } from '../terminal-text.ts'
 import type { Call } from '../command.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
 import { previewRevision } from '../preview.ts'
@@ -39,7 +39,7 @@ export async function trySources(call: Call): Promise<number> {
     [FIGURES, ...figures.map(([name, each]) => figureRow(catalog, name, each))],
     [FIELDS, ...fields],
   ].filter((table) => table.length > 1)
-  terminal.out(tables.map(columns).join('\n\n'))
+  terminal.out(tables.map((rows) => columnsFor(terminal, rows)).join('\n\n'))
   return trials.some(isBroken) || figures.some(([, { drifted }]) => drifted > 0) ? 1 : 0
 }
 
