@@ -26,6 +26,8 @@ export function noteTransactions(node: RpcProxy): (hash: string) => string | und
 interface ReorganizationSettings {
   readonly rpcUrl: string
   readonly depth: number
+  /** How the chain mines: seconds between its blocks, or a block for each transaction. */
+  readonly mining: { readonly interval: number } | 'at once'
   readonly random: SeededRandom
   /** The bytes of a transaction by its hash. Anvil breaks when it is asked for those of a transaction of Tempo. */
   readonly rawOf: (hash: string) => string | undefined
@@ -35,6 +37,7 @@ interface ReorganizationSettings {
 export async function reorganize({
   rpcUrl,
   depth,
+  mining,
   random,
   rawOf,
 }: ReorganizationSettings): Promise<Reorganization | undefined> {
@@ -43,10 +46,15 @@ export async function reorganize({
   for (let block = newest - depth + 1; block <= newest; block += 1)
     hashes.push(...(await transactionsOf(rpcUrl, block)))
   if (hashes.length === 0) return undefined
+  // A block that is mined meanwhile leaves anvil with a number without a block, and with logs of blocks that are gone.
+  await ask(rpcUrl, 'evm_setAutomine', [false])
+  await ask(rpcUrl, 'evm_setIntervalMining', [0])
   await ask(rpcUrl, 'anvil_reorg', [depth, []])
   // The new blocks have the time of the one below them, and so would all that follow.
   await ask(rpcUrl, 'evm_setTime', [Math.floor(Date.now() / 1_000)])
   await ask(rpcUrl, 'evm_mine', [])
+  if (mining === 'at once') await ask(rpcUrl, 'evm_setAutomine', [true])
+  else await ask(rpcUrl, 'evm_setIntervalMining', [mining.interval])
   const returning = hashes.flatMap((hash) => (random.chance(RETURN_RATE) ? (rawOf(hash) ?? []) : []))
   const at = Date.now()
   const accepted = await Promise.all(
