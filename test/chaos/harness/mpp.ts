@@ -68,8 +68,7 @@ export async function openMpp(random: SeededRandom, secrets: Secrets): Promise<P
     tick: async () => {
       await delay(1_000)
     },
-    reorganize: (depth) =>
-      reorganize({ rpcUrl: chain.rpcUrl, depth, mining: { interval: 1 }, random, rawOf }),
+    reorganize: (depth) => reorganize({ rpcUrl: chain.rpcUrl, depth, mining: { seconds: 1 }, random, rawOf }),
     close: async () => {
       await node.close()
       await chain.stop()

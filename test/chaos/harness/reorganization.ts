@@ -26,8 +26,8 @@ export function noteTransactions(node: RpcProxy): (hash: string) => string | und
 interface ReorganizationSettings {
   readonly rpcUrl: string
   readonly depth: number
-  /** How the chain mines: seconds between its blocks, or a block for each transaction. */
-  readonly mining: { readonly interval: number } | 'at once'
+  /** How the chain mines afterwards: `seconds` between its blocks, or when it is told to. */
+  readonly mining: { readonly seconds: number } | 'manual'
   readonly random: SeededRandom
   /** The bytes of a transaction by its hash. Anvil breaks when it is asked for those of a transaction of Tempo. */
   readonly rawOf: (hash: string) => string | undefined
@@ -53,8 +53,7 @@ export async function reorganize({
   // The new blocks have the time of the one below them, and so would all that follow.
   await ask(rpcUrl, 'evm_setTime', [Math.floor(Date.now() / 1_000)])
   await ask(rpcUrl, 'evm_mine', [])
-  if (mining === 'at once') await ask(rpcUrl, 'evm_setAutomine', [true])
-  else await ask(rpcUrl, 'evm_setIntervalMining', [mining.interval])
+  if (mining !== 'manual') await ask(rpcUrl, 'evm_setIntervalMining', [mining.seconds])
   const returning = hashes.flatMap((hash) => (random.chance(RETURN_RATE) ? (rawOf(hash) ?? []) : []))
   const at = Date.now()
   const accepted = await Promise.all(

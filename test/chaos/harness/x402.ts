@@ -63,7 +63,7 @@ export async function openX402(random: SeededRandom, secrets: Secrets): Promise<
       await delay(random.between(20, BLOCK_MS))
       await onchain.mine()
     },
-    reorganize: (depth) => reorganize({ rpcUrl: chain.rpcUrl, depth, mining: 'at once', random, rawOf }),
+    reorganize: (depth) => reorganize({ rpcUrl: chain.rpcUrl, depth, mining: 'manual', random, rawOf }),
     close: async () => {
       await node.close()
       await chain.stop()
