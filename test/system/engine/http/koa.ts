@@ -141,7 +141,7 @@ t.test('writes one access line for a request to an MCP server without a tool cal
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: initialize })
   t.equal((await ask('/mcp/tools', { ...INITIALIZE, body })).status, 200)
   await t.resolves(mounted.said(line('/mcp/tools', 200)))
-  const foreign = { ...INITIALIZE.headers, Origin: 'https://elsewhere.example' }
+  const foreign = { ...INITIALIZE.headers, Host: 'elsewhere.example' }
   t.equal((await ask('/mcp/tools', { ...INITIALIZE, headers: foreign })).status, 403)
   await t.resolves(mounted.said(line('/mcp/tools', 403)))
   const call = { name: 'echo', arguments: { word: 'tea' } }
