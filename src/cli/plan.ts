@@ -6,6 +6,7 @@ import { compileText, loadCatalog, readerIn } from '../engine/catalog/load.ts'
 import { documentNames } from '../engine/documents/all.ts'
 import type { Call } from './command.ts'
 import { openOpenapi, readChallenges } from './doctor/answers.ts'
+import { at } from './json-access.ts'
 import { openapiOperations } from './openapi-document.ts'
 import { type Change, compare, type Difference } from './plan/difference.ts'
 import { catalogSnapshot, serviceSnapshot, type Snapshot } from './plan/snapshot.ts'
@@ -51,8 +52,8 @@ async function earlier({ file, against, baseUrl, after }: Comparison): Promise<S
     const opened = await openOpenapi(origin)
     if (typeof opened === 'string') return opened
     const { openapi, isSandbox } = opened
-    const paid = openapiOperations(openapi).flatMap(([key]) =>
-      /^(?:[A-Z]+ )?\/paid\//.test(key) ? [key] : [],
+    const paid = openapiOperations(openapi).flatMap(([key, operation]) =>
+      at(operation, 'x-payment-info') === undefined ? [] : [key],
     )
     // A sandbox is paid on its own networks, whatever its catalog names.
     const asked = isSandbox ? [] : paid.slice(0, 1)
