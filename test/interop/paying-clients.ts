@@ -1,4 +1,6 @@
 /** Clients of both versions of x402, as they come from the registry, pay the same running shop. */
+import { wrapAxiosWithPayment, x402Client } from '@x402/axios'
+import { ExactEvmScheme } from '@x402/evm/exact/client'
 import axios from 'axios'
 import t from 'tap'
 import { privateKeyToAccount } from 'viem/accounts'
@@ -53,6 +55,23 @@ t.test('is paid by @x402/fetch, in version 2', async (t) => {
   const [transaction, ...more] = await transactionsOf(payer)
   t.strictSame(more, [], 'charged once')
   t.match(readHeader(response, 'payment-response'), { success: true, transaction, network: 'eip155:8453' })
+})
+
+t.test('is paid by @x402/axios 2.11, in version 2', async (t) => {
+  const key = await shop.wallet()
+  const payer = addressOf(key)
+  const scheme = new ExactEvmScheme(privateKeyToAccount(key))
+  const client = wrapAxiosWithPayment(
+    axios.create({ baseURL: shop.url }),
+    new x402Client().register('eip155:*', scheme),
+  )
+  const { status, data, headers } = await client.get<unknown>('/paid/work', { params: { n: 8 } })
+  t.equal(status, 200)
+  t.match(data, { n: 8, payer })
+  const [transaction, ...more] = await transactionsOf(payer)
+  t.strictSame(more, [], 'charged once')
+  const receipt = Buffer.from(String(headers['payment-response']), 'base64').toString()
+  t.match(JSON.parse(receipt), { success: true, transaction, network: 'eip155:8453' })
 })
 
 t.test('tells clients of version 1 why a payment is not enough', async (t) => {
