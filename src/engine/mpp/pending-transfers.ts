@@ -140,8 +140,8 @@ export class PendingTransfers {
     ])
     if (pays === undefined || next === undefined) return UNKNOWN
     if (!pays) return refused('its fee limit is below the base fee of the network')
-    if (nonce === next) return undefined
-    if (!isOrdered) return refused('the nonce of a transaction with an expiring nonce has to be 0')
+    // The chain judges the nonce of one that expires: 0 until a fork, then any number that tells equal ones apart.
+    if (!isOrdered || nonce === next) return undefined
     if (nonce > next)
       return {
         kind: 'wait',

@@ -195,6 +195,17 @@ t.test('tells an expired challenge from a wrong one', async (t) => {
   t.match(payment.check(counter.offer, Date.now() + 300_001), { code: 'payment_expired' })
 })
 
+t.test(
+  'leaves the nonce of a transaction that expires to the chain, which judges it before the work',
+  async (t) => {
+    const authorization = await sign(counter.challenge(), { nonce: 5 })
+    t.match(await counter.refusal(authorization), {
+      code: 'verification_failed',
+      detail: /the network would not carry/,
+    })
+  },
+)
+
 t.test('answers 402 to a buyer without balance', async (t) => {
   const poor = randomKey()
   const refusal = await counter.refusal(await sign(counter.challenge(), {}, poor))
