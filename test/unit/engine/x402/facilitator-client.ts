@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http'
 import { createServer as createSocketServer, type Server, type Socket } from 'node:net'
+import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import {
   createFacilitator,
@@ -211,9 +212,13 @@ t.test('sends JSON with the token, one request after the other over one connecti
     })
   })
   const facilitator = createFacilitator({ url, token: 'a.b.c' }, systemRuntime)
+  // A connection is free again in the next turn of the event loop.
   await facilitator.verify('{"a":1}')
+  await turn()
   await facilitator.settle('{"b":2}')
+  await turn()
   await facilitator.supported()
+  await turn()
   await createFacilitator({ url, token: undefined }, systemRuntime).supported()
   t.strictSame(
     seen.map(({ path, body, headers }) => [path, body, headers.authorization, headers['content-type']]),
@@ -245,7 +250,9 @@ t.test('repeats a verification when its kept connection has ended, and never a s
   const kept = await cutting(t, 1)
   const facilitator = createFacilitator({ url: kept.url, token: undefined }, systemRuntime)
   await facilitator.verify('{}')
+  await turn()
   t.match(await facilitator.verify('{}'), { kind: 'answer' }, 'over a new connection')
+  await turn()
   t.strictSame(await facilitator.settle('{}'), { kind: 'lost' })
   t.strictSame(kept.read, ['/verify', '/verify', '/verify', '/settle'])
 
