@@ -99,8 +99,8 @@ t.test('keeps caches and indexes valid over a restart', async (t) => {
   const env = { PAY_TO: `0x${'1'.repeat(40)}`, MPP_RECIPIENT: `0x${'2'.repeat(40)}` }
   const [before, after] = [await openProductionService(t, { env }), await openProductionService(t, { env })]
   const document = await before.readJson('/openapi.json')
-  const places = members(at(document, 'paths')).flatMap(([path, item]) =>
-    at(item, 'get', 'x-document') === undefined ? [] : [path],
+  const places = members(at(document, 'x-documents')).flatMap(([, paths]) =>
+    Array.isArray(paths) ? paths.map(String) : [],
   )
   const live = ['/health', '/status.json', '/status', '/stats.json']
   for (const path of places.filter((each) => !live.includes(each))) {
