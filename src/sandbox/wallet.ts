@@ -1,7 +1,7 @@
 import { privateKeyToAccount, type PrivateKeyAccount } from '../vendor/viem-accounts.ts'
 import { SANDBOX_WALLET } from '../engine/documents/payment-page.ts'
 import { isJsonObject, type Json } from '../engine/base/json.ts'
-import { TRANSFER_TYPES } from '../engine/chains/evm/eip3009/digest.ts'
+import { TRANSFER_TYPES } from '../engine/base/transfer-types.ts'
 import { isPlace, isWord, type SandboxState } from './state.ts'
 
 /** The members of a Koa context that are used. */

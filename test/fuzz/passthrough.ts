@@ -11,7 +11,7 @@ import { serveUnpaid } from '../support/server.ts'
 import { frontCatalog } from '../support/site.ts'
 import { spellingsOf } from '../support/spellings.ts'
 
-/** What the site was asked for that it sells, as any server may understand it. */
+/** The sold things that the site was asked for, by the reading of any of the servers. */
 const given: string[] = []
 const listener = createServer((request, response) => {
   const { url: target = '', method } = request

@@ -3,6 +3,7 @@ import { isAddress } from '../../engine/base/address.ts'
 import { isJsonObject, type JsonObject } from '../../engine/base/json.ts'
 import { toMicros } from '../../engine/base/money.ts'
 import { findNetwork, type Network } from '../../engine/base/networks.ts'
+import { TRANSFER_TYPES } from '../../engine/base/transfer-types.ts'
 import {
   decodeJson,
   metaOf,
@@ -78,18 +79,6 @@ function offerOf(terms: Terms, required: JsonObject): Offer {
     sign: (signer) => sign(terms, required, signer),
   }
 }
-
-/** The typed data of EIP-3009 that a payer signs. */
-const TRANSFER_TYPES = {
-  TransferWithAuthorization: [
-    { name: 'from', type: 'address' },
-    { name: 'to', type: 'address' },
-    { name: 'value', type: 'uint256' },
-    { name: 'validAfter', type: 'uint256' },
-    { name: 'validBefore', type: 'uint256' },
-    { name: 'nonce', type: 'bytes32' },
-  ],
-} as const
 
 /** Signs the transfer of an offer (EIP-3009 under EIP-712) and packs it as a PaymentPayload. */
 async function sign(terms: Terms, required: JsonObject, { key, now, random }: Signer): Promise<Signing> {

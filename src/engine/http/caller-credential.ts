@@ -32,7 +32,7 @@ export type ReadCredential = (headers: IncomingHttpHeaders) => CallerCredential 
 
 /**
  * A caller sends what we send: the headers of the operator’s credential. An upstream may ignore other headers, and would
- * then serve whoever sends them.
+ * then serve everyone who sends them.
  */
 export function credentialReader({ url, credential }: Upstream): ReadCredential | undefined {
   if (!isSentByCallers(credential)) return undefined

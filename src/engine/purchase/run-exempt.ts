@@ -43,7 +43,7 @@ export async function runExempt(
       known.delete(digest)
       return { kind: 'refused' }
     }
-    // Whoever is forbidden something has been recognized.
+    // A caller who is forbidden something has been recognized.
     if (fault instanceof Failure && fault.code === 'upstream_forbidden') known.add(digest, deps.now())
     throw fault
   }

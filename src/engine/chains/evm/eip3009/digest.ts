@@ -3,18 +3,6 @@ import { word } from '../chain.ts'
 import type { Network } from '../../../base/networks.ts'
 import type { Authorization } from './authorization.ts'
 
-/** What a payer signs, as typed data (EIP-712) of EIP-3009. */
-export const TRANSFER_TYPES = {
-  TransferWithAuthorization: [
-    { name: 'from', type: 'address' },
-    { name: 'to', type: 'address' },
-    { name: 'value', type: 'uint256' },
-    { name: 'validAfter', type: 'uint256' },
-    { name: 'validBefore', type: 'uint256' },
-    { name: 'nonce', type: 'bytes32' },
-  ],
-} as const
-
 /** Hash of bytes in hexadecimal digits. */
 function hashHex(...parts: readonly string[]): string {
   return keccak256(Buffer.from(parts.join(''), 'hex'))
