@@ -102,7 +102,10 @@ function sell(deps: CallDeps, request: RouteRequest, reason: Reason): Answered |
   })
 }
 
-/** Serves a caller who is exempt from payment. A payment that comes along is used only when the upstream refuses the credential. */
+/**
+ * Serves a caller who is exempt from payment. A payment that comes along is used only when the upstream refuses the
+ * credential.
+ */
 async function serveExempt(deps: CallDeps, request: RouteRequest, exempt: ExemptCaller): Promise<Answered> {
   const { ctx, counters } = request
   if (exempt.kind === 'customer') note(ctx, { customer: exempt.name })

@@ -102,7 +102,10 @@ interface ExemptCall {
   readonly customer?: string
 }
 
-/** Serves a caller who is exempt from payment. A payment that comes along is used only when the upstream refuses the credential. */
+/**
+ * Serves a caller who is exempt from payment. A payment that comes along is used only when the upstream refuses the
+ * credential.
+ */
 async function callExempt(
   deps: ToolCallDeps,
   { tool: { endpoint, served }, operations, counters, overspent }: ToolCall,
