@@ -28,7 +28,7 @@ export type { Journal, Settlement } from './payment/settlement.ts'
 export type { Listing } from './x402/listing.ts'
 export type { PaymentPayload } from './x402/payload.ts'
 export { matches, requirementsOf, toAtomic } from './x402/requirements.ts'
-export type { NetworkOffer, Requirements } from './x402/requirements.ts'
+export type { NetworkOffer, PriceKind, Requirements } from './x402/requirements.ts'
 export type {
   DecodedScheme,
   OpenScheme,

@@ -22,9 +22,14 @@ export interface Accepted extends Omit<Requirements, 'maxTimeoutSeconds' | 'extr
   readonly extra?: Requirements['extra'] | undefined
 }
 
+/** `fixed`: known before the work, also when it is computed from the arguments. `metered`: known after the work. */
+export type PriceKind = 'fixed' | 'metered'
+
 /** What a scheme offers on one network, at whatever price: plain data, so that a thread can render it. */
 export interface NetworkOffer {
   readonly scheme: string
+  /** The prices that can be paid with it. For a metered one a scheme charges less than what was authorised. */
+  readonly prices: readonly PriceKind[]
   /** CAIP-2. */
   readonly network: string
   readonly asset: string

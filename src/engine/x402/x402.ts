@@ -34,7 +34,7 @@ interface X402Settings {
 
 /** x402: the headers, and what is the same for all schemes. */
 export function createX402({ service, baseUrl, schemes, v1, random }: X402Settings): Protocol {
-  const offers = schemes.flatMap((scheme) => scheme.offers)
+  const offers = schemes.flatMap((scheme) => scheme.offers).filter(({ prices }) => prices.includes('fixed'))
   const settings = { service, baseUrl, offers, v1, nextToken: createTokens(random) }
   const listings = new WeakMap<Endpoint, Listing>()
   const challenge = (endpoint: Endpoint, amount = fixedPrice(endpoint)): Challenge | undefined => {

@@ -17,6 +17,7 @@ export function offerOf({ network, payTo, timeoutSeconds, testnet }: AcceptedNet
   const { address: asset, decimals, name, version } = network.token
   return {
     scheme: 'exact',
+    prices: ['fixed'],
     network: network.id,
     asset,
     decimals,
