@@ -70,6 +70,7 @@ export function inSandbox(catalog: Catalog, { evm, tempo }: Sandbox): Catalog {
   const x402 = {
     timeout: catalog.payments.x402?.timeout ?? 60_000,
     networks: [`eip155:${evm.chainId}`],
+    schemes: catalog.payments.x402?.schemes ?? ['exact'],
     v1: catalog.payments.x402?.v1 ?? true,
     limits: {},
     testnet: false,

@@ -118,8 +118,8 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
 
 /** The local chain takes the place of the networks in the catalog. */
 function onTestChain(catalog: Catalog, network: string): Catalog {
-  const { timeout = 60_000, v1 = true } = catalog.payments.x402 ?? {}
-  const x402Terms = { timeout, v1, networks: [network], limits: {}, testnet: false }
+  const { schemes = ['exact'], timeout = 60_000, v1 = true } = catalog.payments.x402 ?? {}
+  const x402Terms = { schemes, timeout, v1, networks: [network], limits: {}, testnet: false }
   return { ...catalog, payments: { ...catalog.payments, x402: x402Terms, mpp: undefined } }
 }
 

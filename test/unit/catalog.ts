@@ -145,6 +145,7 @@ t.test('lists accept as many items as the specification allows', async (t) => {
 t.test('buyers can pay on Base first, on three further networks and by the second protocol', async (t) => {
   t.strictSame(catalog.payments.x402, {
     networks: ['eip155:8453', 'eip155:137', 'eip155:42161', 'eip155:43114'],
+    schemes: ['exact'],
     timeout: 60_000,
     v1: true,
     limits: {},

@@ -100,6 +100,7 @@ function termsOf({ payments, unknownParameters, passthrough }: Catalog): [string
   return [
     ['payments pay_to', payTo ?? 'none'],
     ['payments x402', x402?.networks.join(', ') ?? 'none'],
+    ['payments x402 schemes', x402?.schemes.join(', ') ?? 'none'],
     ['payments mpp', mpp === undefined ? 'none' : `${mpp.method} on eip155:${mpp.chain}, ${mpp.currency}`],
     ['unknown parameters', unknownParameters],
     ['passthrough', passthrough?.url ?? 'none'],

@@ -141,8 +141,9 @@ export function protocolsOf(
 export function schemesOf(x402: X402Terms, networks: AllNetworks): readonly Scheme[] {
   const isClosed = networks.x402.closed(x402).length === x402.networks.length
   const exact = exactScheme({
-    // Empty while the networks are withdrawn: earlier payments on them are still answered.
-    offered: networks.x402.of(x402),
+    // Empty when the catalog lists other schemes only, and while the networks are withdrawn: earlier payments are still
+    // answered.
+    offered: x402.schemes.includes('exact') ? networks.x402.of(x402) : [],
     reachable: networks.x402.reachable(x402),
   })
   return [...(isClosed ? [] : [exact]), ...networks.schemes.map((schemeOf) => schemeOf(x402))]

@@ -75,6 +75,8 @@ export interface Payments {
     | {
         /** CAIP-2 ids, most preferred first. */
         readonly networks: readonly string[]
+        /** Names of the schemes that routes with a fixed or computed price offer, most preferred first. */
+        readonly schemes: readonly string[]
         readonly timeout: number
         /** Whether clients of x402 version 1 are served too. */
         readonly v1: boolean

@@ -110,6 +110,7 @@ function compilePayments(context: CheckContext): Payments {
         ? undefined
         : {
             networks: x402.networks.map((name) => findNetwork(name)?.id ?? name),
+            schemes: x402.schemes ?? ['exact'],
             timeout: duration(x402.timeout, '60s'),
             v1: x402.v1 ?? true,
             limits: compileLimits(x402.limits ?? {}, document),

@@ -294,6 +294,14 @@ const payments = {
           items: { type: 'string', minLength: 1, pattern: '^[A-Za-z]' },
           description: 'CAIP-2 ids or nicknames (base, polygon, arbitrum, avalanche…), most preferred first.',
         },
+        schemes: {
+          type: 'array',
+          minItems: 1,
+          uniqueItems: true,
+          items: { enum: ['exact', 'upto', 'batch-settlement'] },
+          description:
+            'How routes with a price that is known before the work are paid, most preferred first: exact (the price), upto (at most the price, by Permit2), batch-settlement (channels). Default: [exact].',
+        },
         timeout: { ...duration, description: 'How long a signed payment is valid. Default: 60s.' },
         v1: {
           type: 'boolean',

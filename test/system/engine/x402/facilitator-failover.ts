@@ -270,6 +270,7 @@ async function settlerWith(means: Pick<NetworkSettings, 'rpcUrls' | 'signerKeys'
     networks: ['eip155:8453'],
     timeout: 60_000,
     v1: true,
+    schemes: ['exact'],
     limits: {},
     testnet: false,
   })

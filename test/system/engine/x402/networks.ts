@@ -63,6 +63,7 @@ const x402 = {
   networks: ['eip155:137', 'eip155:8453'],
   timeout: 60_000,
   v1: true,
+  schemes: ['exact'],
   limits: {},
   testnet: false,
 }
