@@ -1,5 +1,4 @@
 import { Failure } from '../../src/engine/base/errors.ts'
-import type { PaymentRecord } from '../../src/engine/ledger/payment-record.ts'
 import type { PurchaseReply } from '../../src/engine/purchase/purchase.ts'
 import type { Fulfillment } from '../../src/engine/purchase/request.ts'
 import { paymentKey } from '../../src/engine/x402/exact-evm/payment-key.ts'
@@ -62,20 +61,16 @@ export interface Told {
   readonly from: number
   readonly to: number
   readonly outcome: 'answered' | 'yes' | 'no' | 'unknown' | 'closed' | 'left'
-  /** Answered, or told to be charged, while the store was away: the receipt was in hand, and is in no record. */
-  readonly unrecorded: boolean
 }
 
 /** Ends a request. `about`: the payment that was answered or charged for it. */
-type End = (outcome: Told['outcome'], about?: string, unrecorded?: boolean) => void
+type End = (outcome: Told['outcome'], about?: string) => void
 
 /** Where buyers come to. */
 export interface Door {
   /** A process that takes requests now. */
   readonly open: (random: Random) => Life | undefined
   readonly tell: (told: Told) => void
-  /** Whether the store has the receipt of a payment. */
-  readonly isRecorded: (entry: PaymentRecord) => boolean
   /** How often the work of a plan was begun. */
   readonly runs: Map<number, number>
 }
@@ -160,14 +155,14 @@ function request(
   const gone = new AbortController()
   return new Promise((resolve) => {
     let open = true
-    const end: End = (outcome, about = key, unrecorded = false) => {
+    const end: End = (outcome, about = key) => {
       if (!open) return
       open = false
       trace.note(
         name,
         `purchase ${plan.id}, payment ${signed.nonce.slice(2, 8)}: ${outcome}${about === key ? '' : ` by ${about.slice(-64, -58)}`}`,
       )
-      door.tell({ key: about, plan, from, to: clock.now, outcome, unrecorded })
+      door.tell({ key: about, plan, from, to: clock.now, outcome })
       resolve(outcome)
     }
     if (life === undefined) {
@@ -189,7 +184,7 @@ function request(
         void life
           .serve({ header: signed.header, route, args: plan.args, fulfillment, gone: gone.signal })
           .then(
-            (reply) => answer(world, door, life, plan, reply, gone.signal, end, () => open, random),
+            (reply) => answer(world, life, plan, reply, gone.signal, end, () => open, random),
             (fault: unknown) => {
               world.violate(
                 `a purchase rejects: ${fault instanceof Error ? (fault.stack ?? '') : String(fault)}`,
@@ -205,7 +200,6 @@ function request(
 /** Sends a reply to its buyer. */
 function answer(
   world: World,
-  door: Door,
   life: Life,
   plan: Plan,
   reply: PurchaseReply,
@@ -221,7 +215,7 @@ function answer(
       const { entry, answer: stored } = reply
       if (!isAnswerTo(plan, stored)) world.violate(`purchase ${plan.id} got the answer of another one`)
       life.sent(entry, gone)
-      later(() => isOpen() && end('answered', entry.key, !door.isRecorded(entry)))
+      later(() => isOpen() && end('answered', entry.key))
       return
     }
     case 'offer':
@@ -229,7 +223,7 @@ function answer(
       return
     case 'fault': {
       const { charge, paid } = reply
-      later(() => end(charge.charged, paid?.entry.key, paid !== undefined && !door.isRecorded(paid.entry)))
+      later(() => end(charge.charged, paid?.entry.key))
       return
     }
     case 'problem':

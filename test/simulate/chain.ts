@@ -64,8 +64,6 @@ export interface Block {
   readonly transactions: readonly Transaction[]
   readonly outside: readonly Outside[]
   readonly touched: readonly History<unknown>[]
-  /** Authorizations that a transaction in it was to carry out, and has not. */
-  readonly failed: readonly string[]
 }
 
 /** A value by block: what a reorganisation undoes is cut off. */
@@ -107,8 +105,6 @@ export class SimulatedChain {
   readonly #coins = new Map<string, bigint>()
   /** Calldata fields of what payers have signed, by signature. */
   readonly #signed = new Map<string, string>()
-  /** Authorizations that have failed in a block which was undone: they may be carried out after all. */
-  readonly #reopened = new Set<string>()
   #salt = 0
   #baseFee = 10_000_000n
 
@@ -211,11 +207,6 @@ export class SimulatedChain {
     return undefined
   }
 
-  /** Whether it has failed in a block that was undone later. */
-  isReopened(payer: string, nonce: string): boolean {
-    return this.#reopened.has(`${payer}:${nonce}`.toLowerCase())
-  }
-
   forgetPool(): void {
     this.#pool.clear()
   }
@@ -237,7 +228,6 @@ export class SimulatedChain {
       transactions,
       outside,
       touched: new Array<History<unknown>>(),
-      failed: new Array<string>(),
     }
     this.#blocks.push(block)
     for (const each of outside) mined.push(this.#step(each, block))
@@ -259,8 +249,7 @@ export class SimulatedChain {
     const undone = this.#blocks.splice(Math.max(1, this.#blocks.length - depth))
     const above = this.head.number
     for (const { touched } of undone) for (const history of touched) history.undo(above)
-    for (const { transactions, outside, failed } of undone) {
-      for (const each of failed) this.#reopened.add(each)
+    for (const { transactions, outside } of undone) {
       this.#outside.push(...outside)
       if (pool === 'kept') for (const each of transactions) this.#pool.set(each.hash, each)
     }
@@ -385,10 +374,7 @@ export class SimulatedChain {
 
   #carryOut(data: string, block: Touched & Block): readonly Log[] {
     const moved = this.#check(data, block.number, block.timestamp)
-    if ('kind' in moved) {
-      block.failed.push(authorizationOf(data))
-      return []
-    }
+    if ('kind' in moved) return []
     const { from, to, value, nonce } = moved
     this.#change(this.#used, `${from}:${nonce}`, block, 'used')
     this.#change(this.#balances, from, block, this.balance(from, block.number) - value)
@@ -419,10 +405,7 @@ export class SimulatedChain {
   }
 }
 
-type Touched = Pick<Block, 'number'> & {
-  readonly touched: History<unknown>[]
-  readonly failed: string[]
-}
+type Touched = Pick<Block, 'number'> & { readonly touched: History<unknown>[] }
 
 interface Transfer {
   readonly from: string
@@ -437,11 +420,6 @@ function keyed<T>(histories: Map<string, History<T>>, key: string): History<T> {
   const fresh = new History<T>()
   histories.set(key, fresh)
   return fresh
-}
-
-/** Payer and nonce in the calldata of a transfer. */
-function authorizationOf(data: string): string {
-  return `0x${data.slice(32, 72)}:0x${data.slice(328, 392)}`.toLowerCase()
 }
 
 function topic(address: string): Hex {

@@ -54,31 +54,20 @@ function unfinished({ records }: Remains): readonly string[] {
     .map((entry) => `payment ${nameOf(entry.key)} is never finished: ${situationOf(entry)}`)
 }
 
-/**
- * A transaction that has failed in a block which is undone may succeed in another one. Its buyer knows that nothing was
- * charged, and its record is gone: `ratecard payments reconcile` finds the charge.
- */
-function isReopened(chain: SimulatedChain, key: string): boolean {
-  const signed = readPaymentKey(key)
-  return signed !== undefined && chain.isReopened(signed.from, signed.nonce)
-}
-
 /** Charged as recorded, and charged = answered or owed. */
 function wrongCharges({ chain, records, answered, told, now }: Remains): readonly string[] {
   const seen = new Map(records.map((entry) => [entry.key, entry]))
   const keys = new Set([...seen.keys(), ...told.map(({ key }) => key)])
-  const unrecorded = unrecordedIn(told)
   const got = new Set(told.filter(({ outcome }) => outcome === 'answered').map(({ key }) => key))
   return [...keys].flatMap((key) => {
     const entry = seen.get(key)
     const charged = isCharged(chain, key)
-    if (charged && isReopened(chain, key)) return []
     if (charged && entry === undefined) return [`payment ${nameOf(key)} is charged, and no record knows it`]
     if (charged && entry?.receipt === undefined)
       return [`payment ${nameOf(key)} is charged, and its record says ${entry?.state}`]
     if (!charged && entry?.receipt !== undefined)
       return [`payment ${nameOf(key)} has a receipt, and the chain shows no charge`]
-    if (!charged && got.has(key) && entry?.undone === undefined && !unrecorded.has(key))
+    if (!charged && got.has(key) && entry?.undone === undefined)
       return [`payment ${nameOf(key)} was answered, and is not charged`]
     if (!charged || entry === undefined || got.has(key) || entry.state === 'sent') return []
     // Work that is settled afterwards was done, and is stored.
@@ -89,24 +78,22 @@ function wrongCharges({ chain, records, answered, told, now }: Remains): readonl
   })
 }
 
-/**
- * The buyer has the answer, and the store was away and never got the receipt: when that block is undone, its record does
- * not say that the buyer has been answered, and the payment is not carried out again.
- */
-function unrecordedIn(told: readonly Told[]): ReadonlySet<string> {
-  return new Set(told.filter((each) => each.unrecorded).map(({ key }) => key))
+/** Payments whose money goes back, because the work failed for good or their buyer was told that nothing was charged. */
+function owedBack({ records, now }: Remains): ReadonlySet<string> {
+  return new Set(records.filter((entry) => isRefundDue(entry, now)).map(({ key }) => key))
 }
 
 /** What buyers were told of the charge. */
-function lies({ chain, told, records }: Remains): readonly string[] {
+function lies(remains: Remains): readonly string[] {
+  const { chain, told, records } = remains
   // A payment that a reorganisation has undone for good is reported to the operator.
   const undone = new Set(records.flatMap((entry) => (entry.undone === undefined ? [] : [entry.key])))
-  const unrecorded = unrecordedIn(told)
+  const refunds = owedBack(remains)
   return told.flatMap(({ key, outcome, to, plan }) => {
     const charged = isCharged(chain, key)
-    if (outcome === 'yes' && !charged && !undone.has(key) && !unrecorded.has(key))
+    if (outcome === 'yes' && !charged && !undone.has(key))
       return [`purchase ${plan.id} was told that payment ${nameOf(key)} is charged, and it is not`]
-    if (outcome !== 'no' || !charged || isReopened(chain, key)) return []
+    if (outcome !== 'no' || !charged || refunds.has(key)) return []
     // The same payment may be sent again, or be on its way at the same time.
     const isAgain = told.some((other) => other.key === key && other.outcome !== 'no' && other.to > to)
     const isRepeated = told.some((other) => other.key === key && other.from >= to)
@@ -118,11 +105,13 @@ function lies({ chain, told, records }: Remains): readonly string[] {
 }
 
 /** A buyer that wants one answer pays once, however often it signs. */
-function chargedTwice({ chain, told, plans }: Remains): readonly string[] {
+function chargedTwice(remains: Remains): readonly string[] {
+  const { chain, told, plans } = remains
+  const refunds = owedBack(remains)
   return plans.flatMap((plan) => {
     if (!plan.args.startsWith('only')) return []
     const keys = new Set(told.filter((each) => each.plan.id === plan.id).map(({ key }) => key))
-    const charged = [...keys].filter((key) => isCharged(chain, key) && !isReopened(chain, key))
+    const charged = [...keys].filter((key) => isCharged(chain, key) && !refunds.has(key))
     return charged.length <= 1
       ? []
       : [`purchase ${plan.id} is charged ${charged.length} times: ${charged.map(nameOf).join(', ')}`]

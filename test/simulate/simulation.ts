@@ -134,7 +134,6 @@ export async function simulate({ seed, processes, plans, faults }: History): Pro
       return open.length === 0 ? undefined : random.oneOf(open)
     },
     tell: (each) => told.push(each),
-    isRecorded: ({ id }) => data.records.get(id)?.receipt !== undefined,
     runs,
   }
 

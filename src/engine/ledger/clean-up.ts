@@ -11,6 +11,7 @@ import {
   nextCheckAt,
   payableUntil,
   redact,
+  voided,
 } from './payment-lifecycle.ts'
 import { encodeRecord } from './record-codec.ts'
 
@@ -52,7 +53,11 @@ export async function commitEach(ledger: Ledger, changes: readonly Change[]): Pr
 
 /** What remains of a record; undefined: nothing. */
 export function cleaned(entry: PaymentRecord, now: number): PaymentRecord | undefined {
-  if (entry.receipt === undefined && entry.state !== 'settled' && entry.state !== 'sent') return undefined
+  if (entry.receipt === undefined && entry.state !== 'settled' && entry.state !== 'sent') {
+    if (entry.failedIn === undefined) return undefined
+    const left = { ...voided(entry, now), updatedAt: now, version: entry.version + 1 }
+    return { ...left, due: nextCheckAt(left) }
+  }
   const { settledAt = 0, redeliver } = entry
   const { dispatch, ...open } = now < settledAt + redeliver ? entry : closed(entry)
   const next = {

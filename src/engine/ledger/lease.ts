@@ -1,8 +1,9 @@
 import type { Every } from '../base/every.ts'
-import { LEASE_MS } from '../base/money-times.ts'
+import { FIRST_LOOK_MS, LEASE_MS } from '../base/money-times.ts'
 import { deleteAnswer, readAnswer, writeAnswer, writeStream } from './answers.ts'
 import type {
   AnswerHead,
+  BlockReference,
   PaymentRecord,
   Purchase,
   Receipt,
@@ -12,7 +13,16 @@ import type {
 } from './payment-record.ts'
 import type { Change, Ledger } from './ledger.ts'
 import type { SchemeStateChange } from './scheme-state.ts'
-import { newRecord, closed, firstLook, isLeased, nextCheckAt, casToken } from './payment-lifecycle.ts'
+import {
+  newRecord,
+  closed,
+  firstLook,
+  isLeased,
+  nextCheckAt,
+  casToken,
+  voided,
+  type Unscheduled,
+} from './payment-lifecycle.ts'
 import type { JointCommit } from './joint-commit.ts'
 import { CommitAbandonedError } from './joint-commit.ts'
 
@@ -37,8 +47,6 @@ export interface Changes extends Partial<
 > {
   readonly answer?: StoredAnswer
 }
-
-type Unscheduled = Omit<PaymentRecord, 'due'>
 
 /** A change that deletes nothing. */
 interface RecordChange extends Change {
@@ -140,9 +148,13 @@ export class PaymentLease {
   /** The money has moved. What was sent is kept until its block is final, in case of a reorganization. */
   settle(receipt: Receipt): Promise<PaymentRecord> {
     const settledAt = this.#now()
-    const settled = { receipt, settledAt, ...firstLook(this.#entry, receipt, settledAt) }
+    const settled = { receipt, settledAt, ...firstLook(this.#entry, receipt.block, settledAt) }
     return this.#write(
-      ({ undone, ...entry }) => ({ ...entry, state: undone?.state ?? 'settled', ...settled }),
+      ({ undone, failedIn: _failedIn, lookAt: _lookAt, ...entry }) => ({
+        ...entry,
+        state: undone?.state ?? 'settled',
+        ...settled,
+      }),
       LEASE_MS,
     )
   }
@@ -158,7 +170,8 @@ export class PaymentLease {
     return this.#write(
       async (entry) => {
         const settledAt = this.#now()
-        const settled = { ...entry, ...changes, receipt, settledAt, ...firstLook(entry, receipt, settledAt) }
+        const look = firstLook(entry, receipt.block, settledAt)
+        const settled = { ...entry, ...changes, receipt, settledAt, ...look }
         if (answer === undefined) return { ...settled, state: 'settled' }
         const reference = await writeAnswer(this.#ledger.answers, entry, answer)
         this.#answer = answer
@@ -180,7 +193,7 @@ export class PaymentLease {
 
   /** Another block contains the transaction, or another transaction the payment. */
   move(receipt: Receipt): Promise<PaymentRecord> {
-    return this.#change({ receipt, ...firstLook(this.#entry, receipt, this.#now()) })
+    return this.#change({ receipt, ...firstLook(this.#entry, receipt.block, this.#now()) })
   }
 
   /** No block contains the payment any more: whether it is charged is unknown again. */
@@ -196,11 +209,19 @@ export class PaymentLease {
     return this.#change({ refund, redeliver: 0 })
   }
 
+  /** What was sent has failed in a block; the record says so until that block is final. */
+  failedIn(block: BlockReference): Promise<PaymentRecord> {
+    return this.#change({ failedIn: block })
+  }
+
+  /** The outcome is open: it is looked at again soon. */
+  lookAgain(): Promise<PaymentRecord> {
+    return this.#change({ lookAt: this.#now() + FIRST_LOOK_MS })
+  }
+
   /** Nothing was or will be charged: deletes the answer and everything that was signed. */
   void(): Promise<PaymentRecord> {
-    return this.#withoutAnswer(({ answer: _answer, dispatch: _dispatch, ...entry }) => {
-      return { ...entry, state: 'voided', identifier: undefined }
-    }, LEASE_MS)
+    return this.#withoutAnswer((entry) => voided(entry, this.#now()), LEASE_MS)
   }
 
   async #withoutAnswer(
@@ -215,13 +236,17 @@ export class PaymentLease {
   }
 
   /**
-   * Deletes the record of a payment that bought nothing and moved nothing. Throws `LeaseLostError` when another process
-   * has taken over.
+   * Deletes the record of a payment that bought nothing and moved nothing; voids it when what was sent for it earlier
+   * might still be carried out. Throws `LeaseLostError` when another process has taken over.
    */
   async delete(): Promise<void> {
     this.stopRenewal()
     await this.#last
-    const { id, answer } = this.#entry
+    const { id, answer, failedIn } = this.#entry
+    if (failedIn !== undefined) {
+      await this.void()
+      return
+    }
     if (!(await this.#ledger.remove(this.#entry))) throw new LeaseLostError(id)
     if (answer !== undefined) await deleteAnswer(this.#ledger.answers, id, answer)
   }
@@ -312,9 +337,16 @@ export async function reserve(context: LeaseContext, purchase: Purchase): Promis
     if (standing === undefined) return { kind: 'reserved', lease: new PaymentLease(context, entry) }
     if (!isReusable(standing, now())) return { kind: 'taken', entry: standing }
     // An expired reservation frees its key and its identifier for the next request.
-    if (standing.key === entry.key)
-      entry = { ...entry, attempts: standing.attempts + 1, version: standing.version + 1 }
-    await ledger.remove(standing)
+    const { key, attempts, failedIn } = standing
+    const version = standing.version + 1
+    if (key === entry.key) {
+      entry = { ...entry, attempts: attempts + 1, version, ...(failedIn && { failedIn }) }
+      await ledger.remove(standing)
+    } else if (failedIn === undefined) await ledger.remove(standing)
+    else {
+      const left = { ...voided(standing, now()), version }
+      await ledger.replace(standing, { ...left, due: nextCheckAt(left) })
+    }
   }
 }
 

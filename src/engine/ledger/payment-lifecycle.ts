@@ -12,7 +12,10 @@ import {
 } from '../base/money-times.ts'
 import { hash } from 'node:crypto'
 import type { Charged } from '../base/errors.ts'
-import type { PaymentRecord, Purchase, Receipt, Refund, SettlementAttempt } from './payment-record.ts'
+import type { BlockReference, PaymentRecord, Purchase, Refund, SettlementAttempt } from './payment-record.ts'
+
+/** A record before it is decided when it is looked at again. */
+export type Unscheduled = Omit<PaymentRecord, 'due'>
 
 /**
  * Who looks after a payment when its time has come: `money` where the chain or a handler has to be asked, `blocks` where
@@ -45,6 +48,7 @@ export const SITUATIONS = [
   'outcome unknown',
   'void',
   'void with a write',
+  'void in an open block',
   'undone for good',
   'settled with a write',
   'settled in an open block',
@@ -73,6 +77,7 @@ export function situationOf(entry: Omit<PaymentRecord, 'due'>): Situation {
       return 'outcome unknown'
     case 'voided':
       if (pendingWrite !== undefined) return 'void with a write'
+      if (lookAt !== undefined) return 'void in an open block'
       return undone === undefined ? 'void' : 'undone for good'
   }
 }
@@ -90,14 +95,16 @@ export function nextCheckAt(entry: Omit<PaymentRecord, 'due'>): number | undefin
       return updatedAt < end ? Math.max(leaseUntil, end) : updatedAt + backoff(entry)
     }
     case 'outcome unknown':
-      return updatedAt + backoff(entry)
+      return updatedAt + Math.min(backoff(entry), pauseUntilExpiry(entry, updatedAt) ?? Infinity)
     case 'void':
       return Math.max(leaseUntil, payableUntil(entry) + AFTER_EXPIRY_MS)
     case 'void with a write':
     case 'settled with a write':
       return nextAttempt(entry)
+    // A look needs no lease, and the process that holds one may be dead.
+    case 'void in an open block':
     case 'settled in an open block':
-      return Math.max(leaseUntil, lookAt)
+      return lookAt
     case 'settled and kept':
       return Math.max(leaseUntil, keptUntil(entry) ?? 0)
     case 'refund due':
@@ -130,12 +137,26 @@ function nextAttempt(entry: Pick<PaymentRecord, 'leaseUntil' | 'updatedAt' | 'at
 }
 
 /**
- * The members of a settled payment that say when its block is looked at: none when no node has shown the block. One that
- * was settled shortly before its end is looked at sooner: afterwards it cannot be sent again.
+ * The longest pause of a payment that was charged and may have to be sent again: nobody else sends a transaction of the
+ * payer, and one of ours that was undone is to be in a block before the payment expires. Undefined: no such hurry.
+ */
+function pauseUntilExpiry(
+  { undone, dispatch, receipt, validBefore }: Omit<PaymentRecord, 'due'>,
+  now: number,
+): number | undefined {
+  const hurries = undone !== undefined || (receipt !== undefined && dispatch?.kind === 'payer')
+  return hurries && now < validBefore
+    ? Math.max(EARLIEST_LOOK_MS, Math.floor((validBefore - now) / 2))
+    : undefined
+}
+
+/**
+ * The members of a record that say when the block of its outcome is looked at: none when no node has shown the block. One
+ * that was settled shortly before its end is looked at sooner: afterwards it cannot be sent again.
  */
 export function firstLook(
   { validBefore }: Pick<PaymentRecord, 'validBefore'>,
-  { block }: Receipt,
+  block: BlockReference | undefined,
   now: number,
 ): Pick<PaymentRecord, 'lookAt'> {
   if (block === undefined) return {}
@@ -144,24 +165,45 @@ export function firstLook(
   return { lookAt: now + Math.min(FIRST_LOOK_MS, soon) }
 }
 
+/** The record of a payment that has bought nothing, without its answer and everything that was signed. */
+export function voided({ answer: _answer, dispatch, ...entry }: Unscheduled, now: number): Unscheduled {
+  const { failedIn } = entry
+  return {
+    ...entry,
+    state: 'voided',
+    identifier: undefined,
+    ...firstLook(entry, failedIn, now),
+    // The chain shows a transaction of a payer by its hash only.
+    ...(failedIn && dispatch?.kind === 'payer' && { dispatch: redact(dispatch) }),
+  }
+}
+
 /**
  * When to look again at a block that is not final, so that the last look comes soon after it is. `progress`: how far it
  * is, 0 to 1; undefined when it could not be looked at. The result is undefined when nobody is to look again.
  */
 export function nextLook(
-  { settledAt = 0 }: Pick<PaymentRecord, 'settledAt'>,
+  entry: Omit<PaymentRecord, 'due'>,
   progress: number | undefined,
   now: number,
 ): number | undefined {
+  const { settledAt = entry.createdAt } = entry
   const age = now - settledAt
   if (age >= LOOKS_GIVEN_UP_MS) return undefined
-  if (progress === undefined) return now + FIRST_LOOK_MS
+  const soon = pauseUntilExpiry(entry, now) ?? Infinity
+  if (progress === undefined) return now + Math.min(soon, FIRST_LOOK_MS)
   const end = settledAt + (age / progress) * 1.1
-  return Math.round(Math.max(now + FIRST_LOOK_MS, Math.min(end, now + Math.min(2 * age, LONGEST_LOOK_MS))))
+  const usual = Math.max(now + FIRST_LOOK_MS, Math.min(end, now + Math.min(2 * age, LONGEST_LOOK_MS)))
+  return Math.round(Math.min(now + soon, usual))
 }
 
-/** The record of a settled payment whose block is final. */
-export function finalized({ lookAt: _lookAt, receipt, ...entry }: PaymentRecord): PaymentRecord {
+/** The record of a payment whose block is final. */
+export function finalized({
+  lookAt: _lookAt,
+  failedIn: _failedIn,
+  receipt,
+  ...entry
+}: PaymentRecord): PaymentRecord {
   if (receipt === undefined) return entry
   const { block: _block, ...rest } = receipt
   return { ...entry, receipt: rest }

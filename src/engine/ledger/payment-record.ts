@@ -182,10 +182,15 @@ export interface PaymentRecord extends Purchase {
   readonly dispatch?: SettlementAttempt
   readonly receipt?: Receipt
   readonly settledAt?: number
-  /** When the block of the receipt is looked at again; undefined once it is final. */
+  /** When the block of the receipt, or `failedIn`, is looked at again; undefined once it is final. */
   readonly lookAt?: number
   /** A reorganization has undone the settlement. The state it had then, and the transaction. */
   readonly undone?: { readonly state: State; readonly transaction: string }
+  /**
+   * The newest block that shows that what was sent has failed. While it can be undone, a payment whose buyer was told that
+   * nothing was charged may be carried out after all.
+   */
+  readonly failedIn?: BlockReference
   readonly refund?: Refund
   /** Whether the handler has prepared a write that waits for its commit or abort. */
   readonly pendingWrite?: true

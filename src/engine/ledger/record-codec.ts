@@ -57,6 +57,7 @@ const FIELDS = [
   'undone',
   'scheme',
   'authorizedAmount',
+  'failedIn',
 ] as const satisfies readonly (keyof PaymentRecord)[]
 
 type Keys<T> = readonly (keyof T)[]

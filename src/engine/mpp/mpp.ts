@@ -30,6 +30,7 @@ import {
 import { findCredential, readCredential, type Credential, type FoundCredential } from './credential.ts'
 import { PendingTransfers } from './pending-transfers.ts'
 import {
+  broadcast,
   findReceipt,
   resume,
   send,
@@ -133,6 +134,10 @@ export function createMpp(context: PaymentContext, random: (bytes: number) => Ui
         ? undefined
         : createChallenge(endpoint, amount, { terms, secretKey, now, nextNonce }),
     resolve: (entry) => resolve(context, entry),
+    resend: async ({ dispatch, network, validBefore }) => {
+      if (dispatch?.kind === 'payer' && network === networkOf(terms.chainId) && now() < validBefore)
+        await broadcast(context, dispatch)
+    },
     lookAtBlocks: async ({ network }, blocks) =>
       network === networkOf(terms.chainId) ? lookAtBlocks(context.chain, 1, blocks) : CANNOT_LOOK,
     receiptHeaders: (entry, receipt, status) =>

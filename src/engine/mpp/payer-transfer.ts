@@ -52,7 +52,7 @@ export async function simulateTransfer(
  * twice. The transaction’s validity ends soon, and blocks beyond it decide.
  */
 export async function send(context: ChainContext, transfer: PayerTransfer): Promise<Settlement> {
-  await broadcast(context, transfer)
+  await broadcast(context, transfer.transaction)
   return wait(context, transfer)
 }
 
@@ -60,11 +60,15 @@ export async function send(context: ChainContext, transfer: PayerTransfer): Prom
 export async function resume(context: ChainContext, transfer: PayerTransfer): Promise<Settlement> {
   const seen = await findReceipt(context, transfer)
   if (seen !== undefined) return seen
-  if (context.now() < transfer.validBefore) await broadcast(context, transfer)
+  if (context.now() < transfer.validBefore) await broadcast(context, transfer.transaction)
   return wait(context, transfer)
 }
 
-async function broadcast({ chain }: ChainContext, { transaction: { raw } }: PayerTransfer): Promise<void> {
+/** The same bytes are carried out once. */
+export async function broadcast(
+  { chain }: Pick<ChainContext, 'chain'>,
+  { raw }: PayerTransaction,
+): Promise<void> {
   if (isHex(raw)) await chain.broadcast(raw)
 }
 
@@ -86,7 +90,9 @@ async function failExpired(
   // Asked after the time: a receipt that is missing now will be missing for ever.
   const seen = await chain.receipt(transfer.transaction.hash)
   if (seen.kind !== 'result') return undefined
-  return seen.result === null ? SETTLEMENT_FAILED : readReceipt(transfer, seen.result)
+  if (seen.result !== null) return readReceipt(transfer, seen.result)
+  const { number: block, hash: blockHash } = newest.result
+  return { ...SETTLEMENT_FAILED, ...blockOf({ block, blockHash }) }
 }
 
 /** How it ended, if it is in a block. */
@@ -102,7 +108,8 @@ function readReceipt(
   { network, expected }: PayerTransfer,
   { hash, succeeded, logs, ...seen }: TransactionReceipt,
 ): Settlement {
-  if (!succeeded || !logs.some((log) => isTransfer(log, expected))) return SETTLEMENT_FAILED
+  if (!succeeded || !logs.some((log) => isTransfer(log, expected)))
+    return { ...SETTLEMENT_FAILED, ...blockOf(seen) }
   const moved = { transaction: hash, network, payer: expected.from, amount: expected.amount.toString() }
   return { kind: 'settled', receipt: { ...moved, ...blockOf(seen) } }
 }

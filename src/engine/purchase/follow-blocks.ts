@@ -1,11 +1,13 @@
 import { Failure } from '../base/errors.ts'
+import { LOOKS_GIVEN_UP_MS } from '../base/money-times.ts'
 import { cleaned, commitEach } from '../ledger/clean-up.ts'
-import { acquireExpired, LeaseLostError } from '../ledger/lease.ts'
+import { acquireExpired, LeaseLostError, type PaymentLease } from '../ledger/lease.ts'
 import type { Change } from '../ledger/ledger.ts'
 import { finalized, isLeased, nextCheckAt, nextLook } from '../ledger/payment-lifecycle.ts'
-import type { PaymentRecord } from '../ledger/payment-record.ts'
+import type { BlockReference, PaymentRecord } from '../ledger/payment-record.ts'
+import type { Protocol } from '../payment/protocol.ts'
 import type { BlockLook } from '../chains/evm/finality.ts'
-import { conclude, type RecoveryDeps } from './recovery.ts'
+import { conclude, resend, type RecoveryDeps } from './recovery.ts'
 
 /** Most payments of one look; their blocks are asked for once each. */
 const LOOKED_AT = 1_000
@@ -24,15 +26,16 @@ export async function followBlocks(deps: RecoveryDeps, which: 'due' | 'all'): Pr
   const { ledger, now } = deps
   const entries = await ledger.due('blocks', which === 'all' ? EVER : now(), LOOKED_AT)
   const undone: PaymentRecord[] = []
-  for (const group of byScheme(entries.filter((entry) => !isLeased(entry, now())))) {
+  for (const group of byScheme(entries)) {
     const changes: Change[] = []
     const look = await lookAt(deps, group)
     for (const entry of group) {
-      const { receipt } = entry
-      if (receipt?.block === undefined) continue
-      const standing = look(receipt.block)
-      if (standing.kind === 'undone') undone.push(entry)
-      else {
+      const block = blockOf(entry)
+      if (block === undefined) continue
+      const standing = look(block)
+      if (standing.kind === 'undone' && !isGivenUp(entry, now())) undone.push(entry)
+      // A change would take the payment from the process that works on it.
+      else if (!isLeased(entry, now())) {
         const progress = standing.kind === 'valid' ? standing.progress : undefined
         const lookAt = standing.kind === 'final' ? undefined : nextLook(entry, progress, now())
         changes.push({ previous: entry, next: lookedAt(entry, lookAt, now()) })
@@ -59,14 +62,24 @@ async function lookAt({ protocols }: RecoveryDeps, group: readonly PaymentRecord
   const [first] = group
   const protocol = protocols().find(({ name }) => name === first?.protocol)
   if (first === undefined || protocol === undefined) return () => ({ kind: 'unknown' })
-  const blocks = group.flatMap(({ receipt }) => receipt?.block ?? [])
+  const blocks = group.flatMap((entry) => blockOf(entry) ?? [])
   return protocol.lookAtBlocks(first, blocks)
+}
+
+/** A failure that nobody could confirm in a day counts as final. */
+function isGivenUp({ receipt, createdAt }: PaymentRecord, now: number): boolean {
+  return receipt === undefined && now - createdAt >= LOOKS_GIVEN_UP_MS
+}
+
+function blockOf({ receipt, failedIn }: PaymentRecord): BlockReference | undefined {
+  return receipt === undefined ? failedIn : receipt.block
 }
 
 /** `lookAt`: the time of the next look; undefined when the block is final. */
 function lookedAt(entry: PaymentRecord, lookAt: number | undefined, now: number): PaymentRecord | undefined {
-  if (lookAt === undefined) return cleaned(finalized(entry), now)
-  const next = { ...entry, lookAt, updatedAt: now, version: entry.version + 1 }
+  if (lookAt === undefined && entry.receipt !== undefined) return cleaned(finalized(entry), now)
+  const left = lookAt === undefined ? finalized(entry) : { ...entry, lookAt }
+  const next = { ...left, updatedAt: now, version: entry.version + 1 }
   return { ...next, due: nextCheckAt(next) }
 }
 
@@ -74,8 +87,11 @@ async function carryOutAgain(deps: RecoveryDeps, entry: PaymentRecord): Promise<
   const protocol = deps.protocols().find(({ name }) => name === entry.protocol)
   if (protocol === undefined) return
   const lease = await acquireExpired(deps, entry).catch(deps.report)
-  if (lease === undefined) return
+  // The process that holds it may be dead, and the payment may expire before its lease does.
+  if (lease === undefined)
+    return entry.receipt === undefined ? undefined : resend(deps, entry).catch(deps.report)
   try {
+    if (entry.receipt === undefined) return await watchFailed(deps, protocol, lease)
     // It sends the same bytes again.
     const settlement = await protocol.resolve(entry)
     if (settlement.kind === 'settled') {
@@ -92,4 +108,12 @@ async function carryOutAgain(deps: RecoveryDeps, entry: PaymentRecord): Promise<
   } finally {
     lease.stopRenewal()
   }
+}
+
+/** The block that showed a failure was undone, so what was sent may have been carried out since, or may be later. */
+async function watchFailed(deps: RecoveryDeps, protocol: Protocol, lease: PaymentLease): Promise<void> {
+  const settlement = await protocol.resolve(lease.entry)
+  if (settlement.kind !== 'unknown') return conclude(deps, protocol, lease, settlement)
+  await lease.lookAgain()
+  return lease.release()
 }

@@ -48,6 +48,7 @@ async function recoverEntry(deps: RecoveryDeps, entry: PaymentRecord): Promise<v
   try {
     lease = await acquireExpired(deps, entry)
     if (lease !== undefined) await finish(deps, lease)
+    else if (entry.undone !== undefined) await resend(deps, entry)
   } catch (fault) {
     // Another process is faster, or the store is unavailable: the next round continues.
     if (!(fault instanceof LeaseLostError)) deps.report(fault)
@@ -96,10 +97,12 @@ export async function conclude(
 ): Promise<void> {
   const { ledger, now, report } = deps
   const { entry } = lease
+  if (found.kind === 'failed' && found.block !== undefined) await lease.failedIn(found.block)
   const settlement = isLost(entry, found) ? await resettle(protocol, lease) : found
   switch (settlement.kind) {
     case 'settled':
       await lease.settle(settlement.receipt)
+      if (wasDenied(entry)) await oweBack(deps, lease)
       await decide(deps, lease, 'commit')
       return lease.release()
     case 'unknown':
@@ -125,12 +128,37 @@ export async function conclude(
   }
 }
 
-/** Answered, undone by a reorganization, and what was sent for it can never be mined any more. */
-function isLost({ undone, dispatch }: PaymentRecord, { kind }: Settlement): boolean {
-  return kind === 'failed' && undone !== undefined && dispatch !== undefined
+/**
+ * What was sent can never be mined any more, and its buyer may have the answer: a reorganization has undone the settlement,
+ * or the store did not take the receipt.
+ */
+function isLost({ dispatch }: PaymentRecord, { kind }: Settlement): boolean {
+  return kind === 'failed' && dispatch !== undefined
 }
 
-/** Settles an answered payment again: its buyer does not come back for that. */
+/** Whether the buyer was told that nothing was charged, although something had been sent. */
+function wasDenied({ state, failedIn, undone }: PaymentRecord): boolean {
+  return failedIn !== undefined && undone === undefined && (state === 'voided' || state === 'fulfilled')
+}
+
+/** What was told becomes true: the money goes back. */
+async function oweBack({ report }: RecoveryDeps, lease: PaymentLease): Promise<void> {
+  const { id } = await lease.refund({ kind: 'due', reason: 'settlement_failed' })
+  const detail = `the transaction of payment ${id} had failed and its buyer was told that nothing was charged; a reorganization has undone that block, and it was carried out in another one: a refund is due`
+  report(new Failure('settlement_failed', detail))
+}
+
+/** Sends what is recorded for a charged payment again while another process, or a dead one, holds it. */
+export async function resend(
+  { protocols }: Pick<RecoveryDeps, 'protocols'>,
+  entry: PaymentRecord,
+): Promise<void> {
+  await protocols()
+    .find(({ name }) => name === entry.protocol)
+    ?.resend?.(entry)
+}
+
+/** Settles a payment again: its buyer does not come back for that. */
 async function resettle(protocol: Protocol, lease: PaymentLease): Promise<Settlement> {
   const settlement = await protocol.resettle?.(lease.entry, {
     record: async (dispatch, joint) => {

@@ -110,6 +110,7 @@ export async function endEarlier(
     if (lease.entry.receipt !== undefined) return resume(leased)
     const settlement = await settlementOf(leased)
     if (settlement.kind !== 'failed') return conclude(leased, settlement)
+    if (settlement.block !== undefined) await lease.failedIn(settlement.block)
     await lease.void()
     await finishWrite(purchase.deps, lease, purchase.request.fulfillment.store, 'abort')
     free = true

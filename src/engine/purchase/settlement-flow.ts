@@ -1,13 +1,14 @@
 import { ERRORS, Failure, InvalidParameter, type ErrorCode } from '../base/errors.ts'
 import { LeaseLostError, StateChangedError, acquireExpired, type PaymentLease } from '../ledger/lease.ts'
 import type { PaymentRecord, Receipt, State, StoredAnswer } from '../ledger/payment-record.ts'
-import { nextCheckAt } from '../ledger/payment-lifecycle.ts'
+import { firstLook, nextCheckAt } from '../ledger/payment-lifecycle.ts'
 import type { Refusal } from '../base/errors.ts'
 import type { CommittedPayment, SettledPayment } from '../payment/payment.ts'
 import type { Settlement } from '../payment/settlement.ts'
 import { isStreaming } from './execution.ts'
 import type { LeasedPurchase, OpenStream, PurchaseDeps, Store } from './request.ts'
 import type { PurchaseResult, Paid } from './result.ts'
+import { lateReceipt, storeLate } from './late-receipt.ts'
 import { recordStream } from './stream.ts'
 import { isThrottled, noteFailure } from './payer-throttle.ts'
 import { tooLate, timeToWork } from './settle-order.ts'
@@ -145,6 +146,7 @@ export async function resume(purchase: LeasedPurchase): Promise<PurchaseResult> 
     const settlement = await request.payment.protocol.resolve(entry)
     // A lost transaction has moved nothing: below, it is created again.
     if (settlement.kind !== 'failed') return conclude(purchase, settlement)
+    if (settlement.block !== undefined) await lease.failedIn(settlement.block)
   }
   const { payment } = request
   let answer: StoredAnswer | undefined
@@ -243,9 +245,14 @@ async function abandon(purchase: LeasedPurchase): Promise<PurchaseResult> {
 export async function conclude(purchase: LeasedPurchase, settlement: Settlement): Promise<PurchaseResult> {
   const { deps, lease } = purchase
   switch (settlement.kind) {
-    case 'settled':
-      return fulfil(purchase, await recordReceipt(deps, lease, settlement.receipt), settlement.receipt)
+    case 'settled': {
+      const { receipt } = settlement
+      const result = await fulfil(purchase, await recordReceipt(deps, lease, receipt), receipt)
+      if (lease.entry.receipt === undefined) void storeLate(deps, lateReceipt(lease.entry, receipt, result))
+      return result
+    }
     case 'failed':
+      if (settlement.block !== undefined) await lease.failedIn(settlement.block)
       return fail(purchase, settlement.refusal)
     case 'unknown': {
       const { id } = await lease.advance('unknown')
@@ -265,12 +272,14 @@ async function recordReceipt(
     return await lease.settle(receipt)
   } catch (fault) {
     report(fault)
-    const { dispatch: _dispatch, ...entry } = lease.entry
+    const { entry } = lease
+    const settledAt = now()
     const settled = {
       ...entry,
       state: 'settled',
       receipt,
-      settledAt: now(),
+      settledAt,
+      ...firstLook(entry, receipt.block, settledAt),
       version: entry.version + 1,
     } as const
     const record: PaymentRecord = { ...settled, due: nextCheckAt(settled) }

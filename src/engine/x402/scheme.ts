@@ -36,6 +36,8 @@ export interface Scheme {
    * that is charged in the ledger (`commit`) has failed when its record has no receipt.
    */
   resolve(record: PaymentRecord): Promise<Settlement>
+  /** Sends again what is recorded for a payment that was charged: the same bytes, by any number of processes at once. */
+  resend?(record: PaymentRecord): Promise<void>
   /** Settles again what a reorganization has undone, when what was sent for it can never be mined any more. */
   resettle?(record: PaymentRecord, journal: Journal): Promise<Settlement>
   /** Which of these blocks of receipts are final, and which were undone. A receipt without a block is never asked for. */

@@ -95,6 +95,7 @@ export function createX402({ service, baseUrl, schemes, v1, random }: X402Settin
     },
     challenge,
     resolve: async (entry) => (await schemeOf(entry.scheme, entry.network)?.resolve(entry)) ?? NOT_CONFIGURED,
+    resend: async (entry) => schemeOf(entry.scheme, entry.network)?.resend?.(entry),
     resettle: async (entry, journal) => {
       const scheme = schemeOf(entry.scheme, entry.network)
       if (scheme === undefined) return NOT_CONFIGURED

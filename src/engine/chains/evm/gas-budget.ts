@@ -2,7 +2,15 @@ import type { Every } from '../../base/every.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Network } from '../../base/networks.ts'
 import type { GasLosses } from './gas-losses.ts'
-import { countedWith, shareOf, STANDINGS, type ByStanding, type Standing } from './gas-shares.ts'
+import {
+  countedWith,
+  roomForNew,
+  shareOf,
+  STANDINGS,
+  type ByStanding,
+  type PaymentsUnderWay,
+  type Standing,
+} from './gas-shares.ts'
 
 /** How long a claim lasts when its process stops, and how often it is renewed or reduced. */
 const CLAIM_MS = 60_000
@@ -27,6 +35,7 @@ export interface GasAtRisk {
   /** Distinguishes payments. Holding it again changes its amount. */
   readonly id: string
   readonly standing: Standing
+  readonly payments: PaymentsUnderWay
   readonly wei: bigint
 }
 
@@ -107,10 +116,19 @@ export class GasBudget {
   async #hold(risk: GasAtRisk, budget: bigint): Promise<GasHold> {
     const { id, standing, wei } = risk
     const needed = this.#inFlight(standing, id) + wei
+    if (standing === 'new' && !(await this.#hasRoom(risk, needed, budget))) return 'in flight'
     const outcome =
       needed <= this.#claimed(standing) ? 'held' : await this.#claim(standing, needed, wei, budget)
     if (outcome === 'held') this.#held.set(id, { ...risk, until: Infinity })
     return outcome
+  }
+
+  /** One transaction of a payer with one payment is always let through, and one of any payer before a loss. */
+  async #hasRoom({ payments, wei }: GasAtRisk, needed: bigint, budget: bigint): Promise<boolean> {
+    const lost = countedWith('new', await this.#settings.losses.recent())
+    if (needed === wei && (payments === 'one' || lost === 0n)) return true
+    // More than is left is refused, and does not wait.
+    return needed <= roomForNew(payments, lost, budget) || wei > shareOf('new', budget) - lost
   }
 
   /** Wei in flight in this process, without the payment `besides`. */

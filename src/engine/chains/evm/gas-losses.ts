@@ -77,6 +77,11 @@ export class GasLosses {
     )
   }
 
+  /** Wei lost within the last hour; what other processes have lost in the last seconds may be missing. */
+  async recent(): Promise<ByStanding> {
+    return byStanding(await this.#losses())
+  }
+
   /** Wei lost within the last hour, as the ledger knows it now. */
   async read(): Promise<ByStanding> {
     this.#spent = undefined

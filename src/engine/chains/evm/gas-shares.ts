@@ -34,3 +34,18 @@ export function shareOf(standing: Standing, budget: bigint): bigint {
       return budget / 4n
   }
 }
+
+/**
+ * How much new payers may have in flight at once in one process: what their share has left, and a part of it only once
+ * some of it was lost, so that a process sees what becomes of some before it sends the others. `several`: a payer with
+ * other payments under way leaves most of the room to those who have one: many wallets with many payments each would
+ * otherwise leave none for honest newcomers.
+ */
+export function roomForNew(payments: PaymentsUnderWay, lost: bigint, budget: bigint): bigint {
+  const left = shareOf('new', budget) - lost
+  if (lost === 0n) return payments === 'one' ? left : left / 8n
+  return payments === 'one' ? left / 4n : left / 16n
+}
+
+/** Payments of one payer that are being settled, or wait for their turn. */
+export type PaymentsUnderWay = 'one' | 'several'

@@ -61,6 +61,7 @@ interface Mined extends Unmined {
   readonly block: bigint
   readonly blockHash: string
   readonly at: number
+  readonly succeeded: boolean
 }
 
 interface UnminedSettings extends Clock {
@@ -152,12 +153,13 @@ export class UnminedTransactions {
   }
 
   /** Records that a transaction is in a block; called once for each payment of a batch. */
-  #markMined(entry: Unmined, { hash, block, blockHash, gasCost }: TransactionReceipt): void {
+  #markMined(entry: Unmined, receipt: TransactionReceipt): void {
+    const { hash, block, blockHash, gasCost, succeeded } = receipt
     if (!this.#mined.has(entry.nonce)) {
       this.#transactions += 1
       this.#gasSpent += gasCost
     }
-    this.#mined.set(entry.nonce, { ...entry, hash, block, blockHash, at: this.#settings.now() })
+    this.#mined.set(entry.nonce, { ...entry, hash, block, blockHash, succeeded, at: this.#settings.now() })
     if (this.#unmined.get(entry.nonce) === entry) this.#unmined.delete(entry.nonce)
   }
 
@@ -167,7 +169,7 @@ export class UnminedTransactions {
    */
   async maintain(fees: Fees): Promise<'went back' | 'as before'> {
     const { account, chain } = this.#settings
-    if (await this.#sendUndone()) return 'went back'
+    if (await this.#sendUndone(fees)) return 'went back'
     if (this.age < YOUNG_MS) return 'as before'
     const head = await chain.block('latest')
     if (head.kind !== 'result') return 'as before'
@@ -238,8 +240,12 @@ export class UnminedTransactions {
     return 'at limit'
   }
 
-  /** Whether a block with transactions of this account was undone: they count as unmined again and are sent again. */
-  async #sendUndone(): Promise<boolean> {
+  /**
+   * Whether a block with transactions of this account was undone: they count as unmined again. Those that had succeeded are
+   * sent again; in the place of one that had failed, whose buyer was told that nothing was charged, a transfer of nothing
+   * is sent.
+   */
+  async #sendUndone(fees: Fees): Promise<boolean> {
     const { chain, now } = this.#settings
     for (const [nonce, { at }] of this.#mined) if (now() - at >= REORG_MS) this.#mined.delete(nonce)
     const newest = [...this.#mined.values()].toSorted((a, b) => b.nonce - a.nonce)
@@ -258,14 +264,21 @@ export class UnminedTransactions {
           ...mined,
           block: receipt.result.block,
           blockHash: receipt.result.blockHash,
+          succeeded: receipt.result.succeeded,
         })
     }
     for (const mined of undone.toReversed()) {
-      this.#mined.delete(mined.nonce)
-      this.#unmined.set(mined.nonce, { ...mined, sentAt: now(), raisedAt: now(), undone: true })
-      const raw = mined.versions.get(mined.hash)
-      if (raw !== undefined) await broadcast(chain, { raw, hash: mined.hash }, this.#settings)
-      this.#report(`a reorganization has undone transaction ${mined.hash}; it was sent again`)
+      const { nonce, hash, succeeded } = mined
+      const call = succeeded ? mined.call : undefined
+      const unmined: Unmined = { ...mined, call, sentAt: now(), raisedAt: now(), undone: succeeded }
+      this.#mined.delete(nonce)
+      this.#unmined.set(nonce, unmined)
+      const raw = mined.versions.get(hash)
+      if (!succeeded) await this.#replace(unmined, fees)
+      else if (raw !== undefined) await broadcast(chain, { raw, hash }, this.#settings)
+      this.#report(
+        `a reorganization has undone transaction ${hash}; ${succeeded ? 'it was sent again' : 'it had failed, and another one takes its place'}`,
+      )
     }
     return undone.length > 0
   }

@@ -55,8 +55,12 @@ export function exactScheme({ offered, reachable }: ExactNetworks): Scheme {
       const expected = expectedOf(network, entry)
       if (network === undefined || expected === undefined) return NOT_CONFIGURED
       const settler = await network.settler()
-      return settler.resolve(expected, entry.dispatch, entry.validBefore, entry.createdAt)
+      const { dispatch, failedIn, validBefore, createdAt } = entry
+      // When nothing was sent for it, an authorization that is unused now has failed, whatever its expiry.
+      const wasSent = dispatch !== undefined || failedIn !== undefined
+      return settler.resolve(expected, dispatch, wasSent ? validBefore : 0, createdAt)
     },
+    resend: async (entry) => (await networkOf(entry.network)?.settler())?.resend?.(entry.dispatch),
     resettle: (entry, journal) => resettle(networkOf(entry.network), entry, journal),
     lookAtBlocks: async (network, blocks) => (await networkOf(network)?.lookAtBlocks(blocks)) ?? CANNOT_LOOK,
   }

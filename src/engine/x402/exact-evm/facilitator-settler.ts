@@ -109,8 +109,7 @@ export function createFacilitatorSettler(context: FacilitatorContext): Settler {
         by === undefined ? await verify(facilitators, request) : { kind: 'verified' as const, by }
       return settle(context, verified, request, journal)
     },
-    resolve: (expected, dispatch, validBefore, since) =>
-      resolve(context, expected, dispatch, validBefore, since),
+    resolve: (expected, dispatch, end, since) => resolve(context, expected, dispatch, end, since),
   }
 }
 
@@ -279,20 +278,18 @@ async function resolve(
   context: FacilitatorContext,
   expected: ExpectedTransfer,
   dispatch: SettlementAttempt | undefined,
-  validBefore: number,
+  end: number,
   since: number,
 ): Promise<Settlement> {
   const { reader } = context
-  // When nothing was sent for it, an authorization that is unused now has failed, whatever its expiry.
-  const end = dispatch === undefined ? 0 : validBefore
   const seen = reader === undefined ? undefined : await findTransfer(reader, expected, end, since)
   if (seen !== undefined && seen.kind !== 'unknown') return seen
   if (dispatch === undefined) return seen ?? NOT_SENT
-  const again = await settleAgain(context, dispatch, validBefore)
+  const again = await settleAgain(context, dispatch, end)
   if (again?.success !== true || again.transaction === undefined) return PENDING
   return reader === undefined
     ? settled(context, expected, { hash: again.transaction })
-    : watch(context, reader, { expected, validBefore, since }, LONG)
+    : watch(context, reader, { expected, validBefore: end, since }, LONG)
 }
 
 const NOT_SENT: Settlement = {

@@ -5,6 +5,7 @@ import { balanceOf, isUsed, type ExpectedTransfer } from '../../chains/evm/eip30
 import { riskOf, type GasBudget } from '../../chains/evm/gas-budget.ts'
 import type { GasLosses, Revert } from '../../chains/evm/gas-losses.ts'
 import type { Multicall } from '../../chains/evm/multicall.ts'
+import type { BlockReference } from '../../ledger/payment-record.ts'
 import type { Settlement } from '../../payment/settlement.ts'
 import { onchainStatus, type ChainReader } from './onchain-status.ts'
 import type { PayerLimits } from './payer-limits.ts'
@@ -22,6 +23,17 @@ export interface ReceiptReader extends ChainReader {
 /** How long a payment waits for the node to say which accounts have code. */
 const ACCOUNTS_MS = 5_000
 
+/** It was in a batch that has not carried it out, and can still be carried out alone. */
+export interface LeftOut {
+  readonly kind: 'left out'
+  /** The block that shows it. */
+  readonly block?: BlockReference
+}
+
+export function leftOut({ block }: Omit<LeftOut, 'kind'>): LeftOut {
+  return { kind: 'left out', ...(block && { block }) }
+}
+
 /** A transaction of ours. */
 interface Carrier {
   /** Payments it was to carry out. */
@@ -34,21 +46,21 @@ interface Carrier {
 
 /**
  * What became of a payment that its transaction has not carried out: a transaction of another account, or another one
- * of ours, may have been faster. `left out`: it was in a batch, and can still be carried out.
+ * of ours, may have been faster.
  */
 export async function explainFailure(
   context: ReceiptReader,
   expected: ExpectedTransfer,
   receipt: TransactionReceipt,
   { members, payers, since }: Carrier,
-): Promise<Settlement | 'left out' | undefined> {
+): Promise<Settlement | LeftOut | undefined> {
   const { hash, block, succeeded, gasCost } = receipt
   // A node that is behind the one that has shown the receipt does not know yet.
   const status = await onchainStatus(context, expected, since, ({ number }) => number >= block)
   if (status?.kind !== 'failed') return status
   if (payers.length > 0) {
     await chargeLoss(context, expected, receipt, payers)
-    return 'left out'
+    return leftOut(status)
   }
   if (succeeded) return status
   const { from, nonce } = expected

@@ -43,7 +43,10 @@ export async function onchainStatus(
     case 'moved':
       return settled(reader, expected, { hash: outcome.transaction, in: outcome.receipt })
     case 'void':
-      return SETTLEMENT_FAILED
+      return {
+        ...SETTLEMENT_FAILED,
+        ...blockOf({ block: outcome.block.number, blockHash: outcome.block.hash }),
+      }
     case 'used':
       return UNCONFIRMED
     case undefined:

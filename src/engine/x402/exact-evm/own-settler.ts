@@ -12,7 +12,7 @@ import { verifyErc1271 } from './contract-wallet.ts'
 import { containsTransfer } from '../../chains/evm/eip3009/authorization-log.ts'
 import { findSigned, transferCall } from '../../chains/evm/eip3009/transfer-call.ts'
 import { isOver } from '../../chains/evm/finality.ts'
-import { explainFailure } from './failed-transaction.ts'
+import { explainFailure, leftOut, type LeftOut } from './failed-transaction.ts'
 import { findTransfer, onchainStatus, settled } from './onchain-status.ts'
 import { simulate } from './simulation.ts'
 import { riskOf, type GasHold } from '../../chains/evm/gas-budget.ts'
@@ -29,6 +29,8 @@ const PACE = { first: 15, factor: 1.6, longest: 1_000, patience: 30_000 }
  */
 const RECENT_MS = 600_000
 
+type Failed = Extract<Settlement, { readonly kind: 'failed' }>
+
 /** Settles with signers of this process, over a node of the operator’s choice. */
 export function createLocalSettler(context: SettlementContext): Settler {
   const { chain, payers } = context
@@ -38,11 +40,13 @@ export function createLocalSettler(context: SettlementContext): Settler {
     simulate: (request) => preflight(context, request),
     release: ({ expected }) => payers.release({ payer: expected.from, nonce: expected.nonce }),
     settle: (request, journal) => settle(context, request.expected, signedOf(request), journal),
-    resolve: (expected, dispatch, validBefore, since) =>
+    resolve: (expected, dispatch, end, since) =>
       dispatch?.kind === 'own'
-        ? resume(context, expected, dispatch, validBefore, since)
-        : // When nothing was sent for it, an authorization that is unused now has failed, whatever its end.
-          findTransfer(context, expected, dispatch === undefined ? 0 : validBefore, since),
+        ? resume(context, expected, dispatch, end, since)
+        : findTransfer(context, expected, end, since),
+    resend: async (dispatch) => {
+      if (dispatch?.kind === 'own') await submit(chain, await bytesOf(context, dispatch))
+    },
     resettle: async (expected, dispatch, journal) => {
       if (dispatch?.kind !== 'own') return SETTLEMENT_FAILED
       const raw = await bytesOf(context, dispatch)
@@ -81,9 +85,9 @@ export async function settle(
       const shared =
         standing === 'code' ? request : { ...request, payer: { address: expected.from, standing } }
       const first = await follow(context, expected, validBefore, await context.signers.send(shared))
-      if (first !== 'left out') return first
+      if (first.kind !== 'left out') return first
       const alone = await follow(context, expected, validBefore, await context.signers.send(request))
-      return alone === 'left out' ? SETTLEMENT_FAILED : alone
+      return alone.kind === 'left out' || alone.kind === 'failed' ? { ...first, ...failureOf(alone) } : alone
     },
     () => context.now() >= validBefore,
   )
@@ -103,7 +107,8 @@ async function reserveGas(
   const standing = payers.standing(exposure)
   if (standing !== 'known' && (await losses.refuse(exposure.payer, standing, maxGasLoss)) !== undefined)
     return 'lost'
-  return budget.hold({ id: riskOf(exposure), standing, wei }, maxGasLoss)
+  const payments = payers.paymentsUnderWay(exposure)
+  return budget.hold({ id: riskOf(exposure), standing, payments, wei }, maxGasLoss)
 }
 
 async function follow(
@@ -111,7 +116,7 @@ async function follow(
   expected: ExpectedTransfer,
   validBefore: number,
   sent: SendResult,
-): Promise<Settlement | 'left out'> {
+): Promise<Settlement | LeftOut> {
   const since = context.now() - RECENT_MS
   const seen = (): Promise<Settlement | undefined> => onchainStatus(context, expected, since, () => false)
   switch (sent.kind) {
@@ -129,7 +134,7 @@ async function follow(
       // If the node answers again, its state is known; otherwise the next request or recovery asks again.
       const outcome = await resume(context, expected, sent.transaction, validBefore, since)
       // Another transaction has used its nonce, such as that of a dead process which recovery has sent again.
-      return outcome.kind === 'failed' ? 'left out' : outcome
+      return outcome.kind === 'failed' ? leftOut(outcome) : outcome
     }
     case 'sent':
       return confirm(context, expected, sent.transaction, since, sent)
@@ -164,7 +169,11 @@ export async function resume(
     if (known !== undefined && !isMined) return known
   }
   const outcome = await confirm(context, expected, transaction, since)
-  return outcome === 'left out' ? SETTLEMENT_FAILED : outcome
+  return outcome.kind === 'left out' ? failureOf(outcome) : outcome
+}
+
+function failureOf(outcome: LeftOut | Failed): Failed {
+  return outcome.kind === 'failed' ? outcome : { ...SETTLEMENT_FAILED, ...outcome, kind: 'failed' }
 }
 
 /** Whether the account nonce of a transaction is used, by another transaction or by itself. */
@@ -209,7 +218,7 @@ async function confirm(
     payers: [],
     mined: () => undefined,
   },
-): Promise<Settlement | 'left out'> {
+): Promise<Settlement | LeftOut> {
   const { chain, limits } = context
   let mined = false
   // A transaction that has just come to the pool is in no block yet.
@@ -234,7 +243,7 @@ async function confirm(
       ? settled(context, expected, { hash, gasCost: gasCost / BigInt(members), in: seen.result })
       : explainFailure(context, expected, seen.result, { since, members, payers: tracked.payers })
   })
-  if (found === 'left out' || (found !== undefined && found.kind !== 'unknown')) return found
+  if (found !== undefined && found.kind !== 'unknown') return found
   // Another process may have replaced the transaction.
   return (await onchainStatus(context, expected, since, () => false)) ?? UNCONFIRMED
 }

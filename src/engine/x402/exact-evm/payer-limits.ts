@@ -2,7 +2,7 @@ import type { Address } from '../../base/address.ts'
 import type { Clock } from '../../base/poll.ts'
 import type { Refusal } from '../../base/errors.ts'
 import { Holding } from '../../payment/payer-balance.ts'
-import type { Standing } from '../../chains/evm/gas-shares.ts'
+import type { PaymentsUnderWay, Standing } from '../../chains/evm/gas-shares.ts'
 import { NODE_UNREACHABLE } from './node-unreachable.ts'
 
 /**
@@ -104,6 +104,10 @@ export class PayerLimits {
   standing({ payer, signedBy }: Pick<Exposure, 'payer' | 'signedBy'>): Standing {
     if (signedBy === 'contract') return 'code'
     return (this.#payers.get(payer)?.settled ?? 0) > 0 ? 'known' : 'new'
+  }
+
+  paymentsUnderWay({ payer }: Pick<Exposure, 'payer'>): PaymentsUnderWay {
+    return (this.#payers.get(payer)?.settling ?? 0) > 1 ? 'several' : 'one'
   }
 
   #payer(payer: Address): Payer {

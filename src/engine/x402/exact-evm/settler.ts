@@ -14,15 +14,17 @@ export interface Settler {
   release(request: SettlementRequest): void
   settle(request: SettlementRequest, journal: Journal): Promise<Settlement>
   /**
-   * Finds the outcome of a payment; `dispatch` is what was sent for it. `validBefore` and `since`, the time the
-   * payment arrived, are milliseconds since the epoch.
+   * Finds the outcome of a payment; `dispatch` is what was sent for it. `end`: from when on it has failed if it is
+   * unused; `since`: when it arrived; both in milliseconds since the epoch.
    */
   resolve(
     expected: ExpectedTransfer,
     dispatch: SettlementAttempt | undefined,
-    validBefore: number,
+    end: number,
     since: number,
   ): Promise<Settlement>
+  /** Sends the recorded bytes again: the same as before, and nothing else. */
+  readonly resend?: (dispatch: SettlementAttempt | undefined) => Promise<void>
   /**
    * Carries an authorization out by itself whose transaction can never be mined any more. Failed when the signed
    * authorization was not kept: only the one that has sent it can do so.

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
 import { GasBudget } from '../../../../src/engine/chains/evm/gas-budget.ts'
 import { GasLosses } from '../../../../src/engine/chains/evm/gas-losses.ts'
-import type { Standing } from '../../../../src/engine/chains/evm/gas-shares.ts'
+import type { PaymentsUnderWay, Standing } from '../../../../src/engine/chains/evm/gas-shares.ts'
 import { BASE, openLedger } from '../../../support/settlement-context.ts'
 
 const BUDGET = 1_000n
@@ -15,8 +15,12 @@ function openProcess(ledger: Ledger, owner: string) {
   const budget = new GasBudget({ network: BASE, ledger, owner, losses, now, every: systemEvery })
   return {
     budget,
-    hold: (id: string, wei: bigint, standing: Standing = 'known') =>
-      budget.hold({ id, standing, wei }, BUDGET),
+    hold: (
+      id: string,
+      wei: bigint,
+      standing: Standing = 'known',
+      payments: PaymentsUnderWay = 'one',
+    ) => budget.hold({ id, standing, payments, wei }, BUDGET),
     lose: async (id: string, wei: bigint) => {
       const standing = budget.standing(id)
       await losses.add({ payer: undefined, hash: id, nonce: id, gasCost: wei, standing }, BUDGET)
@@ -55,6 +59,22 @@ t.test('leaves a quarter to known payers, and gives contracts a quarter', async 
   t.equal(await hold('e', 500n, 'new'), 'held')
   t.equal(await hold('f', 241n), 'in flight')
   t.equal(await hold('g', 240n), 'held')
+})
+
+t.test('leaves room to new payers with one payment beside those with several', async (t) => {
+  const { hold, budget, lose } = openProcess(await openLedger(t), 'one')
+  t.equal(await hold('a', 50n, 'new', 'several'), 'held')
+  t.equal(await hold('b', 50n, 'new', 'several'), 'in flight', 'an eighth of 750 is in flight')
+  t.equal(await hold('c', 600n, 'new'), 'held')
+  budget.drop('c')
+  await lose('a', 30n)
+  t.equal(await hold('d', 150n, 'new'), 'held')
+  t.equal(await hold('e', 50n, 'new'), 'in flight', 'a quarter of 720 at once, once something was lost')
+  budget.drop('d')
+  t.equal(await hold('f', 50n, 'new', 'several'), 'in flight', 'a sixteenth')
+  t.equal(await hold('f', 45n, 'new', 'several'), 'held')
+  budget.drop('f')
+  t.equal(await hold('g', 700n, 'new'), 'held', 'one of a payer with one payment, whatever its size')
 })
 
 t.test('counts what was lost within the hour, in every process', async (t) => {

@@ -9,8 +9,8 @@ import { isUsed, type ExpectedTransfer } from './token-state.ts'
 export type AuthorizationOutcome =
   /** A transaction, ours or anybody’s, has moved its money. */
   | { readonly kind: 'moved'; readonly transaction: string; readonly receipt: TransactionReceipt }
-  /** Nobody can carry it out any more: it was canceled, used for another transfer, or is too old. */
-  | { readonly kind: 'void' }
+  /** Nobody can carry it out any more: it was canceled, used for another transfer, or is too old, as of a block. */
+  | { readonly kind: 'void'; readonly block: Block }
   /** It was used or canceled too far from the time that is known to find where. */
   | { readonly kind: 'used' }
 
@@ -45,7 +45,7 @@ export async function authorizationOutcome(
   if (!(await isVoid(block))) return undefined
   // It may be used in a block that does not count yet, or that was mined between the two requests: not every node
   // answers for exactly the block that it is asked for.
-  return (await isUsed(chain, expected)) === false ? { kind: 'void' } : undefined
+  return (await isUsed(chain, expected)) === false ? { kind: 'void', block } : undefined
 }
 
 async function outcomeOfUse(
@@ -56,14 +56,14 @@ async function outcomeOfUse(
 ): Promise<AuthorizationOutcome | undefined> {
   const log = await findAuthorization(chain, expected, since, block)
   if (log === undefined) return { kind: 'used' }
-  if (log.topics[0] === AUTHORIZATION_CANCELED) return { kind: 'void' }
+  if (log.topics[0] === AUTHORIZATION_CANCELED) return { kind: 'void', block }
   const { transactionHash: transaction } = log
   const receipt = await chain.receipt(transaction)
   if (receipt.kind !== 'result' || receipt.result === null) return undefined
   // Otherwise it was used for another transfer that was signed under the same nonce.
   return containsTransfer(receipt.result.logs, expected)
     ? { kind: 'moved', transaction, receipt: receipt.result }
-    : { kind: 'void' }
+    : { kind: 'void', block }
 }
 
 async function newestThatCounts(chain: Chain, confirmations: number): Promise<Block | undefined> {
