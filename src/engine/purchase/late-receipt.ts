@@ -1,4 +1,3 @@
-import { LOST_ANSWER_MS } from '../base/money-times.ts'
 import { acquireExpired } from '../ledger/lease.ts'
 import { firstLook, nextCheckAt } from '../ledger/payment-lifecycle.ts'
 import type { PaymentRecord, Receipt, StoredAnswer } from '../ledger/payment-record.ts'
@@ -7,6 +6,8 @@ import type { PurchaseResult } from './result.ts'
 
 const FIRST_PAUSE_MS = 500
 const LONGEST_PAUSE_MS = 5_000
+/** Ten minutes. */
+const MOST_ATTEMPTS = 120
 
 /** A payment that was settled and answered while the store was away. */
 export interface LateReceipt {
@@ -31,9 +32,8 @@ type LateDeps = Pick<PurchaseDeps, 'ledger' | 'owner' | 'now' | 'every' | 'sleep
  * nobody would carry the payment out again when its block is undone.
  */
 export async function storeLate(deps: LateDeps, late: LateReceipt): Promise<void> {
-  const end = deps.now() + LOST_ANSWER_MS
   let pause = FIRST_PAUSE_MS
-  while (deps.now() < end && !deps.stopping.aborted) {
+  for (let attempts = 0; attempts < MOST_ATTEMPTS && !deps.stopping.aborted; attempts += 1) {
     await deps.sleep(pause)
     // The next attempt finds the store as it is then.
     const stored = await attempt(deps, late).catch(() => 'not yet')

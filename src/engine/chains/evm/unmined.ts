@@ -5,7 +5,7 @@ import type { Chain, Fees, TransactionReceipt } from './chain.ts'
 import type { Clock } from '../../base/poll.ts'
 import type { Signed, TransactionCall, Tracked } from './transaction.ts'
 import type { RpcAnswer } from './json-rpc.ts'
-import { broadcast } from './broadcast.ts'
+import { broadcast, type Broadcast } from './broadcast.ts'
 import { fillerOf } from './nonce-gaps.ts'
 
 /** A transaction is replaced at a higher fee after it has been the lowest one for longer than a block takes. */
@@ -144,7 +144,7 @@ export class UnminedTransactions {
     }
   }
 
-  /** Nonces in the pool that this process has not sent. */
+  /** Nonces below others in the pool, or in it, that this process has not sent. */
   addForeign(from: number, to: number): void {
     const at = this.#settings.now()
     const rest = { call: undefined, sentAt: at, bid: undefined, raisedAt: at, undone: false }
@@ -176,6 +176,9 @@ export class UnminedTransactions {
     const mined = await chain.minedNonce(account.address, head.result.number)
     if (mined.kind !== 'result') return 'as before'
     await this.#dropBelow(Number(mined.result))
+    // Transactions of a process that has died, which the node may have forgotten.
+    const lowest = this.#lowest()
+    if (lowest !== undefined) this.addForeign(Number(mined.result), lowest.nonce)
     await this.#replaceSlow({ ...fees, base: head.result.baseFee })
     return 'as before'
   }
@@ -216,28 +219,37 @@ export class UnminedTransactions {
   }
 
   async #replace(unmined: Unmined, fees: Fees): Promise<'replaced' | 'at limit'> {
-    const { account, chain, network, now } = this.#settings
-    const { call, nonce, versions } = unmined
+    const { account, now } = this.#settings
+    const { call, nonce } = unmined
     const limit = call?.maxFeePerGas ?? this.#limit
-    const isInTime = call !== undefined && call.expires - now() >= SHORTEST_MS
-    const { to, data, gas } = isInTime ? call : fillerOf(account)
     for (let attempt = 0; attempt < RAISES; attempt += 1) {
       const price = unmined.bid === undefined ? bid(fees, limit) : raise(unmined.bid, fees, limit)
       if (price === undefined) break
-      const signed = account.sign({ chainId: network.chainId, nonce, to, data, gas, ...price })
-      const outcome = await broadcast(chain, signed, this.#settings)
+      const outcome = await this.#send(unmined, price)
       unmined.bid = price
       if (outcome === 'occupied' || outcome === 'refused') continue
       unmined.raisedAt = now()
-      if (outcome === 'taken') {
-        versions.set(signed.hash, signed.raw)
+      if (outcome === 'taken')
         this.#report(
           `transaction ${nonce} of ${account.address} was not mined; it was replaced at a higher fee`,
         )
-      }
       return 'replaced'
     }
+    // The node may have forgotten it, and everything above would wait for it for ever.
+    if (unmined.bid !== undefined) await this.#send(unmined, unmined.bid)
     return 'at limit'
+  }
+
+  /** Its call, or a transfer of nothing once that would come too late. */
+  async #send(unmined: Unmined, price: Bid): Promise<Broadcast> {
+    const { account, chain, network, now } = this.#settings
+    const { call, nonce, versions } = unmined
+    const isInTime = call !== undefined && call.expires - now() >= SHORTEST_MS
+    const { to, data, gas } = isInTime ? call : fillerOf(account)
+    const signed = account.sign({ chainId: network.chainId, nonce, to, data, gas, ...price })
+    const outcome = await broadcast(chain, signed, this.#settings)
+    if (outcome === 'taken') versions.set(signed.hash, signed.raw)
+    return outcome
   }
 
   /**
