@@ -210,7 +210,10 @@ function refundStory(id: string, refund: Refund): Story {
   switch (refund.kind) {
     case 'due':
       return {
-        means: `Charged before the work, which fails whenever it is run (${refund.reason}): the buyer is owed the money.`,
+        means:
+          refund.reason === 'settlement_failed'
+            ? 'Its transaction had failed and the buyer was told that nothing was charged; after a reorganization it was carried out: the buyer is owed the money.'
+            : `Charged before the work, which fails whenever it is run (${refund.reason}): the buyer is owed the money.`,
         advice: refundCommand(id),
       }
     case 'sending':

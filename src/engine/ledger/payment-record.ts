@@ -108,7 +108,7 @@ export interface Receipt {
 
 /** A refund by `ratecard payments refund`. From then on the payment buys nothing. */
 export type Refund =
-  /** Charged, and the handler fails at every run. */
+  /** Charged, and the handler fails at every run; or its buyer was told that nothing was charged. */
   | { readonly kind: 'due'; readonly reason: ErrorCode }
   /** Recorded before it is broadcast: until it is known to be impossible, the same bytes are sent again and no others. */
   | (RefundTransaction & { readonly kind: 'sending' })

@@ -365,5 +365,4 @@ const REJECTED = {
   },
 } as const satisfies Record<string, { readonly code: ErrorCode; readonly detail: string }>
 
-const REFUNDED =
-  'this payment was charged for work that fails whenever it is run: its money goes back to the payer, and it buys nothing'
+const REFUNDED = 'this payment was charged for nothing: its money goes back to the payer, and it buys nothing'

@@ -1,0 +1,91 @@
+import t from 'tap'
+import { LedgerError } from '../../../../src/engine/base/errors.ts'
+import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
+import { recover } from '../../../../src/engine/purchase/recovery.ts'
+import type { Settlement } from '../../../../src/engine/payment/settlement.ts'
+import {
+  DEEP,
+  FAILED,
+  leave,
+  NOW,
+  openShop,
+  RECEIPT,
+  SETTLED,
+  TRANSACTION,
+  type Shop,
+} from '../../../support/scripted-protocol.ts'
+import { until } from '../../../support/until.ts'
+
+const BLOCK = { number: 7, hash: '0xb7' }
+
+/** A store that takes nothing while `away` says so. */
+function failing(shop: Shop): { readonly deps: Shop['deps']; away: boolean } {
+  const refuse = async (): Promise<never> => {
+    throw new LedgerError('the store is away')
+  }
+  const { ledger } = shop.deps
+  const state = { away: false }
+  const unreliable: Ledger = {
+    ...ledger,
+    get: (key) => (state.away ? refuse() : ledger.get(key)),
+    insert: (entry) => (state.away ? refuse() : ledger.insert(entry)),
+    replace: (previous, next) => (state.away ? refuse() : ledger.replace(previous, next)),
+    commit: (changes, states) => (state.away ? refuse() : ledger.commit(changes, states)),
+  }
+  return Object.assign(state, { deps: { ...shop.deps, ledger: unreliable } })
+}
+
+/** The store is away from the moment in which the money has moved. */
+function losing(shop: Shop) {
+  const store = failing(shop)
+  const settled: Settlement = { kind: 'settled', receipt: { ...RECEIPT, block: BLOCK } }
+  const payment = shop.payment({
+    settle: async (_amount, journal) => {
+      await journal.record(TRANSACTION)
+      store.away = true
+      return settled
+    },
+  })
+  return { store, payment }
+}
+
+t.test('stores the receipt of an answered payment once the store is back', async (t) => {
+  const shop = await openShop(t)
+  const { store, payment } = losing(shop)
+  t.match(await shop.buy({ payment }, store.deps), { kind: 'answered', answer: { value: { run: 1 } } })
+  t.match(await shop.stored(), { state: 'settling' })
+  store.away = false
+  shop.clock.now += 15_000
+  await until('the receipt is stored', async () => (await shop.stored())?.receipt !== undefined)
+  const entry = await shop.stored()
+  t.match(entry, { state: 'settled', receipt: { block: BLOCK }, answer: { size: 9 }, dispatch: TRANSACTION })
+  t.ok((entry?.lookAt ?? Infinity) <= shop.clock.now + 15_000, 'its block is looked at')
+})
+
+t.test('stores receipt and answer of work that was paid first', async (t) => {
+  const shop = await openShop(t)
+  const { store, payment } = losing(shop)
+  t.match(await shop.buy({ route: DEEP, payment }, store.deps), { kind: 'answered' })
+  store.away = false
+  shop.clock.now += 15_000
+  await until('both are stored', async () => (await shop.stored())?.answer !== undefined)
+  t.match(await shop.stored(), { state: 'fulfilled', receipt: RECEIPT })
+})
+
+t.test('carries out again what was sent and lost, since its buyer may have the answer', async (t) => {
+  const shop = await openShop(t)
+  shop.bank.resolution = FAILED
+  await leave(shop, 'settling', { validBefore: NOW + 60_000 })
+  let resettled = 0
+  const { protocol } = shop.payment()
+  const again = {
+    ...protocol,
+    resettle: async () => {
+      resettled += 1
+      return SETTLED
+    },
+  }
+  await recover({ ...shop.deps, protocols: () => [again], storeOf: () => undefined })
+  t.equal(resettled, 1)
+  t.match(await shop.stored(), { state: 'settled', receipt: RECEIPT, answer: { size: 9 } })
+})
