@@ -175,6 +175,18 @@ export const PLANTED: readonly Planted[] = [
     replace: 'await lease.void()',
   },
   {
+    name: 'a failed transaction is forgotten, although its block may be undone',
+    file: 'ledger/payment-lifecycle.ts',
+    find: '    ...firstLook(entry, failedIn, now),',
+    replace: '',
+  },
+  {
+    name: 'a payment that is carried out after its buyer was told otherwise is not owed back',
+    file: 'purchase/recovery.ts',
+    find: 'if (wasDenied(entry)) await oweBack(deps, lease)',
+    replace: '',
+  },
+  {
     name: 'nonces that the node has taken are not counted',
     file: 'chains/evm/nonces.ts',
     find: 'if (this.#state !== undefined) this.#state = markTaken(this.#state, nonces)',

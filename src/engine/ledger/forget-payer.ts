@@ -65,9 +65,11 @@ export async function forgetPayer(
 }
 
 function fateOf(entry: PaymentRecord, before: number, now: number): Fate {
-  const { receipt, undone, pendingWrite, operation, answer, settledAt, createdAt } = entry
+  const { receipt, undone, failedIn, pendingWrite, operation, answer, settledAt, createdAt } = entry
   if (isLeased(entry, now) || pendingWrite !== undefined || chargeStatus(entry) === 'unknown')
     return { kind: 'open' }
+  // What was sent for it might still be carried out, and its money would go back to its payer.
+  if (receipt === undefined && failedIn !== undefined) return { kind: 'open' }
   // A payment that was undone by a reorganization after its answer is part of the accounts too.
   if (receipt === undefined && undone === undefined) return { kind: 'deleted' }
   const next = moneySide(entry, now)

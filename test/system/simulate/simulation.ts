@@ -18,6 +18,12 @@ for (const store of ['lmdb', 'redis'] satisfies StoreKind[])
     t.ok(charges > (RUNS * PURCHASES) / 2, 'most purchases are charged despite the faults')
   })
 
+t.test('owes back what a reorganization has charged after its buyer was told otherwise', async (t) => {
+  // A transaction fails in a block, its buyer is told so, and another block carries it out.
+  for (const seed of [182, 207])
+    t.strictSame((await simulate(drawHistory(seed, 'redis', PURCHASES))).violations, [], `seed ${seed}`)
+})
+
 t.test('takes the same course for the same seed', async (t) => {
   const [one, other] = [
     await simulate(drawHistory(7, 'redis', PURCHASES)),

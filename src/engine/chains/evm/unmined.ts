@@ -145,9 +145,9 @@ export class UnminedTransactions {
   }
 
   /** Nonces below others in the pool, or in it, that this process has not sent. */
-  addForeign(from: number, to: number): void {
-    const at = this.#settings.now()
-    const rest = { call: undefined, sentAt: at, bid: undefined, raisedAt: at, undone: false }
+  addForeign(from: number, to: number, sentAt: number = this.#settings.now()): void {
+    const raisedAt = this.#settings.now()
+    const rest = { call: undefined, sentAt, bid: undefined, raisedAt, undone: false }
     for (let nonce = from; nonce < to; nonce += 1)
       if (!this.#unmined.has(nonce)) this.#unmined.set(nonce, { ...rest, nonce, versions: new Map() })
   }
@@ -178,7 +178,7 @@ export class UnminedTransactions {
     await this.#dropBelow(Number(mined.result))
     // Transactions of a process that has died, which the node may have forgotten.
     const lowest = this.#lowest()
-    if (lowest !== undefined) this.addForeign(Number(mined.result), lowest.nonce)
+    if (lowest !== undefined) this.addForeign(Number(mined.result), lowest.nonce, lowest.sentAt)
     await this.#replaceSlow({ ...fees, base: head.result.baseFee })
     return 'as before'
   }
