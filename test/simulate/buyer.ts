@@ -3,7 +3,7 @@ import type { PurchaseReply } from '../../src/engine/purchase/purchase.ts'
 import type { Fulfillment } from '../../src/engine/purchase/request.ts'
 import { paymentKey } from '../../src/engine/x402/exact-evm/payment-key.ts'
 import { isJsonObject } from '../../src/engine/base/json.ts'
-import { BASE, ROUTES, sign, type RouteName, type SignedPayment, type Wallet } from './market.ts'
+import { BASE, sign, type RouteName, type SignedPayment, type Wallet } from './market.ts'
 import type { Life } from './process.ts'
 import type { World } from './ports.ts'
 import { randomOf, type Random } from './random.ts'
@@ -91,7 +91,7 @@ export async function shop(world: World, door: Door, wallet: Wallet, plan: Plan)
       await clock.sleep(random.between(500, 3_000))
       continue
     }
-    const signed = sign(chain, life.protocol, ROUTES[plan.route], wallet, random, clock.now)
+    const signed = sign(chain, life.protocol, life.routes[plan.route], wallet, random, clock.now)
     if (payments === 0 && plan.trouble !== 'none') {
       const outside =
         plan.trouble === 'drain'
@@ -177,7 +177,7 @@ function request(
       end('left')
     }
     clock.after(patience ?? LONGEST_MS, leave)
-    const route = ROUTES[plan.route]
+    const route = life.routes[plan.route]
     clock.after(random.between(1, 30), () =>
       life.ports.enter(() => {
         const fulfillment = (served: Life): Fulfillment => fulfillmentOf(door, served, plan)

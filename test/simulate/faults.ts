@@ -42,13 +42,20 @@ export type Fault =
       readonly depth: number
       readonly pool: 'kept' | 'lost'
     }
+  /** An operator restarts one process after the other, with another signer before the present ones, or another price. */
+  | {
+      readonly kind: 'rollout'
+      readonly at: number
+      readonly down: number
+      readonly what: 'new key' | 'new price'
+    }
   | { readonly kind: 'fees'; readonly at: number; readonly ms: number; readonly gwei: number }
 
 /** Faults of a run of so many milliseconds. */
 export function drawFaults(seed: number, store: StoreKind, processes: number, ms: number): readonly Fault[] {
   const random = randomOf(seed, 'faults')
   const at = (): number => random.between(500, ms)
-  const draw: Record<Fault['kind'], () => Fault> = {
+  const draw: Record<(typeof KINDS)[number], () => Fault> = {
     kill: () => ({
       kind: 'kill',
       process: random.between(0, processes),
@@ -91,7 +98,18 @@ export function drawFaults(seed: number, store: StoreKind, processes: number, ms
   // Some runs have many faults of one kind, most have a few of all.
   const kinds = KINDS.filter((kind) => kind !== 'power cut' || store === 'lmdb')
   const many = random.between(0, 14)
-  return Array.from({ length: many }, () => draw[random.oneOf(kinds)]())
+  const faults = Array.from({ length: many }, () => draw[random.oneOf(kinds)]())
+  return [...faults, ...drawRollouts(seed, ms)]
+}
+
+/** From a stream of its own: runs without one stay as they were. */
+function drawRollouts(seed: number, ms: number): readonly Fault[] {
+  const random = randomOf(seed, 'operators')
+  const rollouts: Fault[] = []
+  for (const what of ['new key', 'new price'] as const)
+    if (random.chance(0.2))
+      rollouts.push({ kind: 'rollout', at: random.between(500, ms), down: random.between(200, 10_000), what })
+  return rollouts
 }
 
 const KINDS = [

@@ -2,7 +2,7 @@ import { signRecoverable, pointFromScalar } from 'tiny-secp256k1'
 import { toChecksum, type Address } from '../../src/engine/base/address.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../src/engine/base/json.ts'
 import { findNetwork, type Network } from '../../src/engine/base/networks.ts'
-import type { Route } from '../../src/engine/catalog/catalog.ts'
+import type { Catalog, Route } from '../../src/engine/catalog/catalog.ts'
 import { addressOfKey } from '../../src/engine/chains/evm/signature.ts'
 import type { Protocol } from '../../src/engine/payment/protocol.ts'
 import { authorizationDigest, fieldsOf } from '../../src/engine/chains/evm/eip3009/digest.ts'
@@ -19,27 +19,31 @@ function networkOf(id: string): Network {
   return network
 }
 
-export const CATALOG = compileRoutes(`  /paid/tide:
-    price: 0.005
+/** What is sold, and for how much: one route that is settled after the work, and one that is paid first. */
+export interface Market {
+  readonly catalog: Catalog
+  readonly routes: Readonly<Record<RouteName, Route>>
+}
+export type RouteName = 'tide' | 'deep'
+
+/** `price`: in USDC, of every route. */
+export function openMarket(price: number): Market {
+  const catalog = compileRoutes(`  /paid/tide:
+    price: ${price}
     handler: tide
     summary: Tides
     timeout: 20s
     example: { tide: 1 }
   /paid/deep:
-    price: 0.005
+    price: ${price}
     handler: deep
     settle: upfront
     timeout: 20s
     summary: Depths
     example: { deep: 1 }
 `)
-
-/** What is sold: one route that is settled after the work, and one that is paid first. */
-export const ROUTES = { tide: routeAt(CATALOG, '/paid/tide'), deep: routeAt(CATALOG, '/paid/deep') } as const
-export type RouteName = keyof typeof ROUTES
-
-/** Atomic units of USDC, on every route. */
-export const PRICE = BigInt(fixedPriceOf(ROUTES.tide))
+  return { catalog, routes: { tide: routeAt(catalog, '/paid/tide'), deep: routeAt(catalog, '/paid/deep') } }
+}
 
 export interface Wallet {
   readonly key: `0x${string}`

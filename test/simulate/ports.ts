@@ -6,6 +6,7 @@ import type { Ledger } from '../../src/engine/ledger/ledger.ts'
 import type { SimulatedChain } from './chain.ts'
 import type { Cancel, VirtualClock } from './clock.ts'
 import type { NodeTrouble, StoreTrouble } from './faults.ts'
+import type { Market } from './market.ts'
 import type { SimulatedNode } from './node.ts'
 import type { Random } from './random.ts'
 import type { Trace } from './trace.ts'
@@ -24,12 +25,20 @@ export interface World {
   readonly nodeTroubles: Set<NodeTrouble>
   readonly storeTroubles: Set<StoreTrouble>
   readonly payTo: string
-  readonly signerKeys: readonly `0x${string}`[]
+  /** What processes get that start now. */
+  readonly terms: () => Terms
   /** Numbers the calls of a process over all its lives. */
   readonly nextCall: (process: number) => number
   readonly violate: (what: string) => void
   /** Called for each call of a port, and again with its result: whether the process dies there. */
   readonly dies: (process: number, call: number, when: 'before' | 'after') => boolean
+}
+
+/** What an operator decides. */
+export interface Terms {
+  readonly market: Market
+  /** The first one sends new transactions. */
+  readonly signerKeys: readonly `0x${string}`[]
 }
 
 /** Everything a process has of the world. */

@@ -1,7 +1,7 @@
 import { LedgerError, LedgerLostError } from '../../src/engine/base/errors.ts'
-import { BASE, BASE_URL } from './market.ts'
+import { BASE, BASE_URL, type Market } from './market.ts'
 import type { Runtime } from '../../src/engine/base/runtime.ts'
-import type { Catalog, Route } from '../../src/engine/catalog/catalog.ts'
+import type { Route } from '../../src/engine/catalog/catalog.ts'
 import { BuyerConnections } from '../../src/engine/http/buyer-connections.ts'
 import { DELIVERED_MS } from '../../src/engine/http/deliveries.ts'
 import type { PaymentRecord } from '../../src/engine/ledger/payment-record.ts'
@@ -37,6 +37,7 @@ export interface Call {
 export interface Life {
   readonly ports: Ports
   readonly protocol: Protocol
+  readonly routes: Market['routes']
   /** Rejects never; stays pending for ever when the process dies. */
   serve(call: Call): Promise<PurchaseReply>
   /** The last byte of an answer was sent. */
@@ -44,13 +45,10 @@ export interface Life {
 }
 
 /** Starts a process with an empty memory. Awaits the modules that its first payment would load, in no time at all. */
-export async function startLife(
-  world: World,
-  index: number,
-  catalog: Catalog,
-  number: number,
-): Promise<Life> {
+export async function startLife(world: World, index: number, number: number): Promise<Life> {
   const ports = openPorts(world, index)
+  const { market, signerKeys } = world.terms()
+  const { catalog, routes } = market
   const { ledger } = ports
   const name = `process ${index + 1}`
   const random = randomOf(world.seed, `${name} ${number}`)
@@ -80,7 +78,7 @@ export async function startLife(
     ...runtime,
     payTo: world.payTo,
     rpcUrls: { [BASE.chainId]: 'https://node.example' },
-    signerKeys: world.signerKeys,
+    signerKeys,
     facilitators: [],
     names: VARIABLES,
     ledger,
@@ -126,6 +124,7 @@ export async function startLife(
   const life: Life = {
     ports,
     protocol,
+    routes,
     serve: async ({ header, route, args, fulfillment, gone }) => {
       const found = protocol.detect({ 'payment-signature': header })
       if (found.kind !== 'payment') throw new Error('the header holds a payment')

@@ -6,9 +6,9 @@ import { VirtualClock } from './clock.ts'
 import { drawPlans, shop, type Door, type Plan, type Told } from './buyer.ts'
 import { drawFaults, type Fault, type StoreKind } from './faults.ts'
 import { isFinished, nameOf, violationsOf } from './invariants.ts'
-import { BASE, CATALOG, makeWallet } from './market.ts'
+import { BASE, makeWallet, openMarket } from './market.ts'
 import { SimulatedNode } from './node.ts'
-import type { World } from './ports.ts'
+import type { Terms, World } from './ports.ts'
 import { startLife, type Life } from './process.ts'
 import { randomOf } from './random.ts'
 import { openSimulatedLedger, StoredData } from './store.ts'
@@ -43,6 +43,7 @@ const BUYERS = 8
 /** Virtual time in which the shop sells again. */
 const LAST_MS = 15 * 60_000
 const START = 1_800_000_000_000
+const [USUAL, DEARER] = [openMarket(0.005), openMarket(0.006)]
 
 /** Bought when everything is over. */
 const LAST: Plan = {
@@ -78,11 +79,12 @@ export async function simulate({ seed, processes, plans, faults }: History): Pro
     trace,
   )
   const wallets = Array.from({ length: BUYERS }, (_, buyer) => makeWallet(randomOf(seed, `wallet ${buyer}`)))
-  const signer = makeWallet(randomOf(0, 'signer'))
+  const [signer, nextSigner] = [makeWallet(randomOf(0, 'signer')), makeWallet(randomOf(0, 'next signer'))]
+  let terms: Terms = { market: USUAL, signerKeys: [signer.key] }
   const payee = makeWallet(randomOf(0, 'payee'))
   const lastWallet = makeWallet(randomOf(seed, 'last wallet'))
   for (const { address } of [...wallets, lastWallet]) chain.give(address, 10n ** 9n)
-  chain.fund(signer.address, 10n ** 18n)
+  for (const { address } of [signer, nextSigner]) chain.fund(address, 10n ** 18n)
   const violations: string[] = []
   const calls = new Map<number, number>()
   const kills = faults.filter((fault) => fault.kind === 'kill')
@@ -99,7 +101,7 @@ export async function simulate({ seed, processes, plans, faults }: History): Pro
     nodeTroubles: new Set(),
     storeTroubles: new Set(),
     payTo: payee.address,
-    signerKeys: [signer.key],
+    terms: () => terms,
     violate: (what) => violations.push(what),
     nextCall: (process) => {
       const next = (calls.get(process) ?? 0) + 1
@@ -117,7 +119,7 @@ export async function simulate({ seed, processes, plans, faults }: History): Pro
   const start = async (process: number): Promise<void> => {
     born += 1
     trace.note(`process ${process + 1}`, 'starts')
-    const life = await startLife(world, process, CATALOG, born)
+    const life = await startLife(world, process, born)
     lives[process] = life
     life.ports.onDeath(() => {
       if (lives[process] === life) lives[process] = undefined
@@ -243,6 +245,22 @@ export async function simulate({ seed, processes, plans, faults }: History): Pro
         clock.after(fault.at, () => {
           trace.note('chain', `undoes ${fault.depth} blocks, pool ${fault.pool}`)
           chain.reorganize(fault.depth, fault.pool, clock.now)
+        })
+        return
+      case 'rollout':
+        clock.after(fault.at, () => {
+          trace.note('operator', fault.what)
+          terms =
+            fault.what === 'new price'
+              ? { ...terms, market: DEARER }
+              : { ...terms, signerKeys: [nextSigner.key, ...terms.signerKeys] }
+          for (const process of lives.keys())
+            clock.after(process * fault.down, () => {
+              const life = lives[process]
+              if (life === undefined) return
+              life.ports.kill()
+              restartLater(process, fault.down)
+            })
         })
         return
       case 'fees':
