@@ -86,8 +86,8 @@ export const PLANTED: readonly Planted[] = [
   {
     name: 'a payment that was mined between two questions counts as failed',
     file: 'chains/evm/eip3009/authorization-outcome.ts',
-    find: "return (await isUsed(chain, expected)) === false ? { kind: 'void' } : undefined",
-    replace: "return { kind: 'void' }",
+    find: "return (await isUsed(chain, expected)) === false ? { kind: 'void', block } : undefined",
+    replace: "return { kind: 'void', block }",
   },
   {
     name: 'any log of a batch counts for each of its payments',
@@ -104,7 +104,7 @@ export const PLANTED: readonly Planted[] = [
   {
     name: 'a canceled authorization counts as used',
     file: 'chains/evm/eip3009/authorization-outcome.ts',
-    find: "if (log.topics[0] === AUTHORIZATION_CANCELED) return { kind: 'void' }",
+    find: "if (log.topics[0] === AUTHORIZATION_CANCELED) return { kind: 'void', block }",
     replace: '',
   },
   {
@@ -122,8 +122,8 @@ export const PLANTED: readonly Planted[] = [
   {
     name: 'an unknown outcome is never looked at again',
     file: 'ledger/payment-lifecycle.ts',
-    find: "    case 'outcome unknown':\n      return updatedAt + backoff(entry)",
-    replace: "    case 'outcome unknown':\n      return undefined",
+    find: 'return updatedAt + Math.min(backoff(entry), pauseUntilExpiry(entry, updatedAt) ?? Infinity)',
+    replace: 'return undefined',
   },
   {
     name: 'a payment that is being sent is left alone when its process dies',
