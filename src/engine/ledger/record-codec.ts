@@ -57,6 +57,8 @@ const FIELDS = [
   'undone',
   'scheme',
   'authorizedAmount',
+  'resource',
+  'answerDigest',
 ] as const satisfies readonly (keyof PaymentRecord)[]
 
 type Keys<T> = readonly (keyof T)[]
