@@ -28,7 +28,7 @@ export async function signIn(extension: JsonObject, url: URL, key: `0x${string}`
   if (demand === undefined) return refuse('what it asks to be signed cannot be read')
   const { origin, pathname, host } = url
   if (demand.domain !== host || !URL.canParse(demand.uri))
-    return refuse(`it asks to sign in at another service`)
+    return refuse('it asks to sign in at another service')
   const uri = new URL(demand.uri)
   if (uri.origin !== origin || uri.pathname !== pathname)
     return refuse('it asks to sign in at another address')
