@@ -45,7 +45,7 @@ export function readEnv(variables: Variables, service: ServiceVariables = {}): E
 /** What `SETTINGS` says about each is not repeated here. */
 function readSettings(reader: Reader) {
   const { environment, catalog, host, trustProxy, drainSeconds, payTo, settlerKeys, refundKey } = SETTINGS
-  const { mppRecipient, mppSecretKeys, ledger, cache, ledgerUnsafe, ledgerReplicas } = SETTINGS
+  const { mppRecipient, mppSecretKeys, receiptKeys, ledger, cache, ledgerUnsafe, ledgerReplicas } = SETTINGS
   const { metricsPort, metricsToken, noColor, forceColor, allowTestNetworks } = SETTINGS
   return {
     ...readBuyerEnv(reader),
@@ -61,6 +61,7 @@ function readSettings(reader: Reader) {
     facilitators: reader.facilitators(),
     mppRecipient: reader.address(mppRecipient.variable),
     mppSecretKeys: reader.secrets(mppSecretKeys.variable),
+    receiptKeys: reader.keys(receiptKeys.variable),
     redisUrl: reader.redis(ledger.variable),
     cacheRedisUrl: reader.redis(cache.variable),
     ledgerUnsafe: reader.flag(ledgerUnsafe.variable),

@@ -28,6 +28,7 @@ export const GROUPS = {
   first: 'Address of the service, and who is paid',
   facilitators: 'x402 without a private key: facilitators settle. Lists in order of preference',
   mpp: 'MPP on Tempo',
+  receipts: 'Signed receipts',
   process: 'The process',
   stores: 'Stores',
   observation: 'Logs and metrics',
@@ -173,6 +174,14 @@ export const SETTINGS = {
     type: 'Readonly<Record<string, string>>',
     otherwise: 'none',
     text: 'JSON-RPC endpoints by network: `tempo`, `tempo-moderato`, or `eip155:` and the chain id.',
+  },
+  receiptKeys: {
+    group: 'receipts',
+    option: 'payments.receiptKeys',
+    variable: 'RECEIPT_PRIVATE_KEY',
+    type: 'readonly string[]',
+    otherwise: 'none: no receipts are signed',
+    text: 'Ed25519 keys of signed receipts (64 hexadecimal digits: `openssl rand -hex 32`), never that of an account. The first signs, all are published: `current,previous` once you have another.',
   },
   environment: {
     group: 'process',

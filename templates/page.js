@@ -103,7 +103,8 @@ function valueOf(text, type) {
 }
 
 export function reasonsOf(detail) {
-  return Array.isArray(detail) ? detail.map(({ loc, msg }) => `${loc.at(-1)}: ${msg}`).join('; ') : detail
+  if (!Array.isArray(detail)) return detail
+  return detail.map(({ loc, msg }) => `${loc.at(-1)}: ${msg.replace(/^Value error, /, '')}`).join('; ')
 }
 
 /** An answer as it is shown: text, or a file to save. */

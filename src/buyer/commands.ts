@@ -32,6 +32,20 @@ export function buyerCommands(program: 'ratecard' | 'ratecard-buyer'): readonly 
       run: async (call) => (await import('./pay.ts')).pay(call, systemRuntime),
     },
     {
+      name: 'verify',
+      summary: 'verify signed receipts, and show what they state',
+      operands: ['<receipt or file>'],
+      options: {
+        answer: { value: 'FILE', text: 'the answer, byte for byte: whether it is the one that was paid for' },
+        json: { text: 'print JSON' },
+      },
+      examples: [
+        `${program} pay /paid/ping --json -o answer.json > bill.json`,
+        `${program} verify bill.json --answer answer.json`,
+      ],
+      run: async (call) => (await import('./verify.ts')).verify(call),
+    },
+    {
       name: 'mcp',
       summary: 'serve the MCP tools of a shop to a local client, and pay for them within a budget',
       operands: ['<origin or MCP endpoint>'],

@@ -4,6 +4,7 @@ import { dirname, resolve } from 'node:path'
 import { isCustomerName, readApiKey } from '../engine/catalog/api-keys.ts'
 import { parse } from '../engine/catalog/parse.ts'
 import { systemRuntime } from '../engine/base/runtime.ts'
+import { countOf } from '../engine/base/words.ts'
 import { replaceFile } from './new-files.ts'
 import type { Call } from './command.ts'
 import { columns } from './terminal-text.ts'
@@ -14,7 +15,7 @@ const NEW_FILE = `# SHA-256 digests of API keys, one per line with the name of i
 
 /** Makes a key of 256 random bits, shows it once, and adds its digest to the file. */
 export async function newKey(call: Call): Promise<number> {
-  const { positionals, terminal } = call
+  const { positionals, flags, terminal } = call
   const [name = ''] = positionals
   if (!isCustomerName(name))
     return refuse(call, `"${name}" is no name: letters, digits and . _ @ -, at most 64`)
@@ -23,8 +24,9 @@ export async function newKey(call: Call): Promise<number> {
   const key = `rk_${Buffer.from(systemRuntime.random(32)).toString('base64url')}`
   const known = existsSync(file) ? readFileSync(file, 'utf8') : NEW_FILE
   const start = known === '' || known.endsWith('\n') ? known : `${known}\n`
-  replaceFile(file, `${start}${hash('sha256', key, 'hex')} ${name}\n`)
-  terminal.out(key)
+  const digest = hash('sha256', key, 'hex')
+  replaceFile(file, `${start}${digest} ${name}\n`)
+  terminal.out(flags.given('json') ? JSON.stringify({ name, key, digest, file }, undefined, 2) : key)
   terminal.err(
     `This key of ${name} is not shown again. ${file} has its digest; a running server takes it now.`,
   )
@@ -33,7 +35,7 @@ export async function newKey(call: Call): Promise<number> {
 
 /** Removes the keys of one customer. */
 export async function revokeKeys(call: Call): Promise<number> {
-  const { positionals, terminal } = call
+  const { positionals, flags, terminal } = call
   const [name = ''] = positionals
   const file = fileOf(call)
   if (file === undefined) return refuse(call, NO_FILE)
@@ -42,7 +44,8 @@ export async function revokeKeys(call: Call): Promise<number> {
   const count = lines.length - kept.length
   if (count === 0) return refuse(call, `${file} has no key of ${name}`)
   replaceFile(file, kept.join('\n'))
-  terminal.out(`${count} ${count === 1 ? 'key' : 'keys'} of ${name} removed from ${file}`)
+  if (flags.given('json')) terminal.out(JSON.stringify({ name, revoked: count, file }, undefined, 2))
+  else terminal.out(`${countOf(count, 'key')} of ${name} removed from ${file}`)
   return 0
 }
 

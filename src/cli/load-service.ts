@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import type { ServiceDefinition } from '../engine/service-definition.ts'
 import type { Command } from './command.ts'
 import { UsageError } from '../command-line/usage-error.ts'
-import { columns } from './terminal-text.ts'
+import { columnsFor } from './terminal-text.ts'
 
 /** For a catalog without a service: its handlers, if any, come from `--handlers`. */
 const NO_SERVICE: ServiceDefinition<unknown> = { handlers: () => ({}) }
@@ -77,7 +77,9 @@ export function commandsOf({ commands = [] }: ServiceDefinition<unknown>): Comma
         context,
         misuse: (message) => new UsageError(message),
         table: (rows) =>
-          terminal.reader === 'person' ? columns(rows) : rows.map((row) => row.join('\t')).join('\n'),
+          terminal.reader === 'person'
+            ? columnsFor(terminal, rows)
+            : rows.map((row) => row.join('\t')).join('\n'),
       }),
   }))
 }

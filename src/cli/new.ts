@@ -131,7 +131,7 @@ function routeAt({ routes }: Catalog, key: string): Route {
 
 /** Why nothing was written; undefined when everything was. */
 function add(
-  { terminal }: Call,
+  { terminal, flags }: Call,
   { file, folder, text, line }: Place,
   catalog: Catalog,
   route: Route,
@@ -156,6 +156,10 @@ function add(
   replaceFile(index, list)
   if (!known || existsSync(types)) replaceFile(types, generateTypes(catalog, 'ratecard/handler'))
   replaceFile(file, text)
+  if (flags.given('json')) {
+    terminal.out(JSON.stringify({ wrote: [...files.keys()], changed: [file, index], line }, undefined, 2))
+    return undefined
+  }
   for (const each of files.keys()) terminal.out(`wrote ${each}`)
   terminal.out(`changed ${file}:${line}, ${index}`)
   terminal.out(

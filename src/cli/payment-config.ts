@@ -34,14 +34,19 @@ function paymentOptions(env: Env): PaymentOptions {
   const rpcUrls = byNetwork(env.rpcUrls)
   return {
     allowTestNetworks: env.allowTestNetworks,
+    receiptKeys: env.receiptKeys,
     x402: { payTo: env.payTo, signerKeys: env.settlerKeys, facilitators: env.facilitators, rpcUrls },
     mpp: { recipient: env.mppRecipient, secretKeys: env.mppSecretKeys, rpcUrls },
   }
 }
 
 /** Payments on the chains of a sandbox. */
-export function sandboxPayments({ evm, tempo }: Sandbox): PaymentOptions {
+export function sandboxPayments(
+  { evm, tempo }: Sandbox,
+  { receiptKeys }: Pick<Env, 'receiptKeys'>,
+): PaymentOptions {
   return {
+    receiptKeys,
     x402: {
       payTo: evm.payTo,
       signerKeys: [evm.settlerKey],

@@ -6,6 +6,7 @@ import { createRevision, type Revision, type RevisionSettings } from '../engine/
 import type { Ledger } from '../engine/ledger/ledger.ts'
 import type { Protocol } from '../engine/payment/protocol.ts'
 import { systemRuntime } from '../engine/base/runtime.ts'
+import { openReceiptSigner } from '../engine/receipts/receipt-signer.ts'
 import type { Env } from '../env.ts'
 import type { Call } from './command.ts'
 import { handlersFor } from './load.ts'
@@ -25,8 +26,9 @@ export async function previewRevision(
   const payments = payTo === undefined ? { ...catalog.payments, x402: undefined } : catalog.payments
   const config = { ...env, payTo: payTo ?? '', signerKeys: env.settlerKeys }
   const protocols = previewProtocols({ ...catalog, payments }, config, baseUrl)
-  const { mcpUrls, secret } = env
-  return { catalog, revision: revise({ catalog, handlers, protocols, baseUrl, mcpUrls, secret }) }
+  const { mcpUrls, secret, receiptKeys } = env
+  const receipts = openReceiptSigner(receiptKeys, baseUrl)
+  return { catalog, revision: revise({ catalog, handlers, protocols, baseUrl, mcpUrls, secret, receipts }) }
 }
 
 /** The ways in which a catalog could be paid with this configuration. */

@@ -59,12 +59,17 @@ export async function rollback(call: Call): Promise<number> {
     return 1
   }
   const current = load(file)
-  if (current === wanted) {
-    kept.endRollback()
-    terminal.out(`${file} is revision ${wanted}: it is served`)
-    return 0
-  }
-  kept.rollBack({ revision: wanted, instead_of: current ?? null })
-  terminal.out(`revision ${wanted} is served by a running server within seconds, until ${file} changes`)
+  const isCurrent = current === wanted
+  if (isCurrent) kept.endRollback()
+  else kept.rollBack({ revision: wanted, instead_of: current ?? null })
+  if (flags.given('json')) {
+    const result = {
+      revision: wanted,
+      instead_of: isCurrent ? null : (current ?? null),
+      rolled_back: !isCurrent,
+    }
+    terminal.out(JSON.stringify(result, undefined, 2))
+  } else if (isCurrent) terminal.out(`${file} is revision ${wanted}: it is served`)
+  else terminal.out(`revision ${wanted} is served by a running server within seconds, until ${file} changes`)
   return 0
 }

@@ -245,7 +245,7 @@ async function prepare(
       sandbox === undefined
         ? { options: { baseUrl, handlers: served }, adapt: inPlace }
         : {
-            options: { baseUrl, handlers: served, ...IN_MEMORY, payments: sandboxPayments(sandbox) },
+            options: { baseUrl, handlers: served, ...IN_MEMORY, payments: sandboxPayments(sandbox, env) },
             adapt: (revised) => inSandbox(inPlace(revised), sandbox),
             ledgerDirectory: sandbox.ledgerDirectory,
           },

@@ -1,8 +1,9 @@
 import { systemRuntime } from '../engine/base/runtime.ts'
 import { UsageStore } from '../engine/usage/usage-store.ts'
 import { figureRows, type FigureRow } from '../engine/usage/figures.ts'
-import { tableFor } from './terminal-text.ts'
-import type { Call } from './command.ts'
+import { passedStatus } from '../engine/usage/counts.ts'
+import { columnsFor, tableFor } from './terminal-text.ts'
+import type { Call, Terminal } from './command.ts'
 import { withLedger } from './payments/open-ledger.ts'
 
 export async function stats(call: Call): Promise<number> {
@@ -13,9 +14,28 @@ export async function stats(call: Call): Promise<number> {
     if (flags.given('json')) terminal.out(JSON.stringify(rows, null, 2))
     else if (rows.length === 0)
       terminal.err('no requests counted yet; a server stores its counts every minute')
-    else terminal.out(tableFor(terminal, { heads: HEAD, short: SHORT_HEAD, rows: rows.map(cellsOf) }))
+    else terminal.out(tablesOf(terminal, rows).join('\n\n'))
     return 0
   })
+}
+
+/** What the catalog serves, and what has passed to the site behind it. */
+function tablesOf(terminal: Terminal, rows: readonly FigureRow[]): string[] {
+  const passed = rows.flatMap((row) => passedCells(row))
+  const served = rows.filter(({ name }) => passedStatus(name) === undefined).map(cellsOf)
+  return [
+    ...(served.length === 0 ? [] : [tableFor(terminal, { heads: HEAD, short: SHORT_HEAD, rows: served })]),
+    ...(passed.length === 0 ? [] : [columnsFor(terminal, [PASSED_HEAD, ...passed])]),
+  ]
+}
+
+const PASSED_HEAD = ['PASSTHROUGH', 'REQUESTS', 'P50 MS', 'P95 MS', 'LAST ANSWER']
+
+function passedCells({ name, answers, p50_ms, p95_ms, last_success }: FigureRow): string[][] {
+  const status = passedStatus(name)
+  return status === undefined
+    ? []
+    : [[status, String(answers), String(p50_ms ?? '-'), String(p95_ms ?? '-'), last_success ?? '-']]
 }
 
 /** It writes nothing. */

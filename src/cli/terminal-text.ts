@@ -33,6 +33,18 @@ export function columnsFor({ reader }: Pick<Terminal, 'reader'>, rows: readonly 
   return columns(rows, reader === 'person' ? WIDTH : Infinity)
 }
 
+/** Lines of a text: for a person broken at words to fit 80 columns, what follows as far in as the line began. */
+export function linesFor({ reader }: Pick<Terminal, 'reader'>, text: string): string {
+  if (reader === 'program') return text
+  return text
+    .split('\n')
+    .flatMap((line) => {
+      const [indent = ''] = /^ */.exec(line) ?? []
+      return broken(line.slice(indent.length), WIDTH - indent.length).map((part) => indent + part)
+    })
+    .join('\n')
+}
+
 type Row = readonly string[]
 
 interface Table {
@@ -81,7 +93,7 @@ function shownLength(cell: string): number {
 
 /** The lines of a text that is broken at words and in paths; what is still longer than a line, anywhere. */
 function broken(text: string, room: number): string[] {
-  if (text.length <= room) return [text]
+  if (shownLength(text) <= room) return [text]
   const pieces = text
     .split(/(?<=[ /])/)
     .flatMap((piece) => piece.match(new RegExp(`.{1,${room}}`, 'gs')) ?? [])

@@ -21,6 +21,7 @@ const ENGINE = [
   'engine/purchase',
   'engine/usage',
   'engine/sign-in',
+  'engine/receipts',
   'engine/http',
 ]
 
@@ -64,7 +65,15 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'engine/documents': ['engine/catalog', 'handler', 'engine/base'],
   'engine/chains': ['engine/ledger', 'engine/base', 'vendor'],
   'engine/payment': ['engine/chains', 'engine/catalog', 'engine/ledger', 'engine/base'],
-  'engine/x402': ['engine/payment', 'engine/chains', 'engine/catalog', 'engine/ledger', 'engine/base'],
+  'engine/receipts': ['engine/ledger', 'engine/base'],
+  'engine/x402': [
+    'engine/receipts',
+    'engine/payment',
+    'engine/chains',
+    'engine/catalog',
+    'engine/ledger',
+    'engine/base',
+  ],
   'engine/mpp': [
     'engine/payment',
     'engine/chains',
@@ -93,6 +102,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'engine/usage': ['engine/ledger', 'engine/base'],
   'engine/sign-in': ['engine/chains', 'engine/ledger', 'engine/base'],
   'engine/purchase': [
+    'engine/receipts',
     'engine/payment',
     'engine/chains',
     'engine/ledger',
@@ -113,6 +123,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'engine/base',
   ],
   'engine/http': [
+    'engine/receipts',
     'engine/mcp',
     'engine/sign-in',
     'engine/purchase',

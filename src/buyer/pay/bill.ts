@@ -10,6 +10,8 @@ export interface Bill {
   readonly transaction?: string | undefined
   /** Name of the payment at the seller’s. */
   readonly payment?: string | undefined
+  /** Signed receipts of the answer, by their form. */
+  readonly receipts?: Readonly<Record<string, string>> | undefined
   readonly body: Json
   /** Content of a 200, unchanged. */
   readonly content?: { readonly bytes: Buffer; readonly mediaType: string }

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json } from '../../engine/base/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../engine/base/json.ts'
 import { formatShort } from '../../engine/base/money.ts'
 import type { BuyerEnv } from '../../env/buyer-env.ts'
 import type { BuyerRuntime } from '../buyer-runtime.ts'
@@ -6,8 +6,10 @@ import { findOffer } from '../protocols/all.ts'
 import type { Offer, PayingProtocol } from '../protocols/paying-protocol.ts'
 import { type HttpCall, isAnswered, type Page, request } from '../request.ts'
 import { isEarlier, settle, type Settled } from '../settle.ts'
+import { readSignIn, signIn } from '../sign-in.ts'
 import { findWallet, signOffer } from '../wallet.ts'
 import { sandboxUrl } from '../sandbox-file.ts'
+import { readSignedReceipts } from '../protocols/x402.ts'
 import type { Bill } from './bill.ts'
 import type { Steps } from './steps.ts'
 
@@ -47,6 +49,8 @@ export async function exchange(
   const said = { status: first.status, charged: 'no', body: first.body, ...contentOf(first) } as const
   if (first.status !== 402)
     return { ...said, exit: isAnswered(first.status) ? 0 : NOT_CHARGED, note: 'nothing was asked for' }
+  const demand = readSignIn(first.reply)
+  if (demand !== undefined) return signedIn({ env, runtime, steps }, call, { demand, said })
   const offer = findOffer(first.reply, protocols)
   if (offer === undefined)
     return { ...said, exit: NOT_CHARGED, note: 'no offer of this 402 can be signed here' }
@@ -63,12 +67,7 @@ export async function exchange(
       note: `the call would fail: ${reason}; --anyway sends the payment nevertheless`,
     }
   const wallet = findWallet(url, env)
-  if (wallet === undefined) {
-    const sandbox = sandboxUrl(env.dataDir)
-    const other =
-      sandbox === undefined ? 'start a sandbox here' : `call the sandbox by its own address, ${sandbox}`
-    return { ...said, exit: NOT_CHARGED, offer, note: `no wallet: set PAYER_PRIVATE_KEY, or ${other}` }
-  }
+  if (wallet === undefined) return { ...said, exit: NOT_CHARGED, offer, note: noWallet(env) }
   if (wallet.kind === 'environment' && max === undefined) {
     return { ...said, exit: OVER_MAX, offer, note: 'a real wallet needs --max USD' }
   }
@@ -83,6 +82,32 @@ export async function exchange(
     sleep: runtime.sleep,
   })
   return billOf(offer, settled, steps)
+}
+
+function noWallet({ dataDir }: BuyerEnv): string {
+  const sandbox = sandboxUrl(dataDir)
+  const other =
+    sandbox === undefined ? 'start a sandbox here' : `call the sandbox by its own address, ${sandbox}`
+  return `no wallet: set PAYER_PRIVATE_KEY, or ${other}`
+}
+
+/** Requests what is free with the proof of an address that it asks for. */
+async function signedIn(
+  { env, steps }: ExchangeContext,
+  call: HttpCall,
+  { demand, said }: { readonly demand: JsonObject; readonly said: Omit<Bill, 'exit'> },
+): Promise<Bill> {
+  const { url } = call
+  const wallet = findWallet(url, env)
+  if (wallet === undefined) return { ...said, exit: NOT_CHARGED, note: noWallet(env) }
+  const signed = await signIn(demand, url, wallet.keys.x402)
+  if (signed.kind === 'unsigned') return { ...said, exit: NOT_CHARGED, note: signed.reason }
+  steps.tell(`free, and asks who calls: signed in as ${signed.address}`)
+  const answer = await request(call, signed.headers, (line) => steps.print(line))
+  if (answer === undefined)
+    return { ...said, exit: NOT_CHARGED, status: 0, body: null, note: `${url.origin} does not answer` }
+  const { status, body } = answer
+  return { exit: isAnswered(status) ? 0 : NOT_CHARGED, status, charged: 'no', body, ...contentOf(answer) }
 }
 
 /** Why the shop expects the call to fail; undefined when it does not. */
@@ -103,7 +128,8 @@ function contentOf({ status, reply, bytes }: Page): Pick<Bill, 'content'> {
 function billOf(offer: Offer, { answer, charged, transaction }: Settled<Page>, steps: Steps): Bill {
   const payment = answer?.reply.headers.get('ratecard-payment') ?? undefined
   const { status = 0, body = null } = answer ?? {}
-  const bill = { status, charged, offer, payment, body }
+  const receipts = answer === undefined ? undefined : readSignedReceipts(answer.reply)
+  const bill = { status, charged, offer, payment, receipts, body }
   if (answer === undefined || (charged === 'unknown' && !isAnswered(status)))
     return { ...bill, exit: UNKNOWN, note: 'the outcome is not known: ask again with the same payment' }
   if (isEarlier(answer.reply))

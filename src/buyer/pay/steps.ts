@@ -33,7 +33,8 @@ export class Steps {
   }
 
   /** Shows the result; an answer that cannot be saved is printed, as base64 when it is no text. */
-  finish({ status, charged, offer, transaction, payment, body, content, note }: Bill): 'shown' | 'unsaved' {
+  finish(bill: Bill): 'shown' | 'unsaved' {
+    const { status, charged, offer, transaction, payment, receipts, body, content, note } = bill
     const { flags, terminal } = this.#call
     if (note !== undefined) this.tell(note)
     const file = flags.text('output')
@@ -45,7 +46,7 @@ export class Steps {
     if (fault !== undefined)
       terminal.err(`${file} cannot be written (${fault}): the answer follows${isCoded ? ' as base64' : ''}`)
     if (flags.given('json')) {
-      const bill = {
+      const printed = {
         status,
         charged,
         protocol: offer?.protocol ?? null,
@@ -53,9 +54,10 @@ export class Steps {
         amount: offer === undefined ? null : formatPrice(offer.amount),
         transaction: transaction ?? null,
         payment: payment ?? null,
+        ...(receipts === undefined ? {} : { receipts }),
         body: shown,
       }
-      terminal.out(printNumbersAsWritten(JSON.stringify(bill)))
+      terminal.out(printNumbersAsWritten(JSON.stringify(printed)))
       return result
     }
     this.tell(`${status === 0 ? 'no answer' : status}, charged: ${charged}`)

@@ -9,6 +9,7 @@ import {
   metaOf,
   readHash,
   type Offer,
+  type Reply,
   type PayingProtocol,
   type Signer,
   type Signing,
@@ -37,6 +38,28 @@ export const x402: PayingProtocol = {
         : decodeJson(reply.headers.get('payment-response') ?? '')
     return isJsonObject(receipt) && receipt['success'] === true ? readHash(receipt['transaction']) : undefined
   },
+}
+
+/** The signed receipts in the extensions of a settlement response, as JWS; undefined when there is none. */
+export function readSignedReceipts(reply: Reply): Readonly<Record<string, string>> | undefined {
+  const response =
+    reply.kind === 'tool'
+      ? metaOf(reply, 'x402/payment-response')
+      : decodeJson(reply.headers.get('payment-response') ?? '')
+  const extensions = isJsonObject(response) ? response['extensions'] : undefined
+  if (!isJsonObject(extensions)) return undefined
+  const receiptIn = (name: string): unknown => {
+    const extension = extensions[name]
+    const info = isJsonObject(extension) ? extension['info'] : undefined
+    return isJsonObject(info) ? info['receipt'] : undefined
+  }
+  const [official, ratecard] = [receiptIn('offer-receipt'), receiptIn('ratecard-receipt')]
+  const signature = isJsonObject(official) ? official['signature'] : undefined
+  const found = {
+    ...(typeof signature === 'string' && { x402: signature }),
+    ...(typeof ratecard === 'string' && { ratecard }),
+  }
+  return Object.keys(found).length === 0 ? undefined : found
 }
 
 /** One entry of `accepts`. */

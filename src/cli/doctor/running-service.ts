@@ -5,7 +5,7 @@ import { documentNames } from '../../engine/documents/all.ts'
 import type { Call } from '../command.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
 import { handlersFor } from '../load.ts'
-import { columns } from '../terminal-text.ts'
+import { columns, linesFor } from '../terminal-text.ts'
 import { clean, cleanText } from '../../command-line/printable.ts'
 import { documentPlaces } from '../openapi-document.ts'
 import { checkDocuments, checkRevisions, openOpenapi, readChallenges } from './answers.ts'
@@ -81,17 +81,29 @@ interface Finding {
 
 function tell({ terminal }: Call, { routes, names, differences }: Finding): void {
   if (differences.length === 0) {
-    terminal.out(`${countOf(routes, 'route')}: ${names.map(clean).join(', ')} say the same`)
+    terminal.out(
+      linesFor(terminal, `${countOf(routes, 'route')}: ${names.map(clean).join(', ')} say the same`),
+    )
     return
   }
-  terminal.out(
-    columns([
-      ['ROUTE', 'FIELD', 'SAYS', 'IN', 'BUT', 'IN'],
-      ...rowsOf(differences).map((row) => row.map(clean)),
-    ]),
-  )
-  terminal.out('')
-  terminal.out(`compared: ${names.map(clean).join(', ')}`)
+  const rows = rowsOf(differences).map((row) => row.map(clean))
+  const text =
+    terminal.reader === 'program'
+      ? columns([['ROUTE', 'FIELD', 'SAYS', 'IN', 'BUT', 'IN'], ...rows])
+      : rows.map(paragraphOf).join('\n\n')
+  terminal.out(linesFor(terminal, `${text}\n\ncompared: ${names.map(clean).join(', ')}`))
+}
+
+/** A row for a person: six columns are wider than a terminal. */
+function paragraphOf([
+  path = '',
+  field = '',
+  expected = '',
+  reference = '',
+  says = '',
+  documents = '',
+]: readonly string[]): string {
+  return `${path}: ${field}\n  ${expected} in ${reference}\n  ${says} in ${documents}`
 }
 
 /** Documents that differ from the same one in the same way share a row. */

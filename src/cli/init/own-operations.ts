@@ -19,6 +19,13 @@ const WHOLE: ReadonlyMap<string, string> = new Map(meaning('signing in', ['auth'
 /** Two words in a row that mean keys of an account. */
 const KEYS = /\b(?:api|access|ssh|signing|secret) (?:keys?|tokens?)\b/
 
+/**
+ * Words of operations that manage credentials or accounts. A tag about signing in, or about accounts, is a group of an
+ * API: other operations stand in it, too, such as one that lists languages for its login page.
+ */
+const MANAGED =
+  /\b(?:auth|authenticat\w*|authoriz\w*|log ?in|log ?out|sign ?(?:in|out|up)|sessions?|tokens?|credentials?|passwords?|passcodes?|otp|mfa|sso|secrets?|(?:api|access) keys?|accounts?|profiles?|users?|registers?|registration|verif\w+|invit\w+|identit\w+|providers?|me)\b/
+
 /** Tags, and first or last segments of a path, that mean the account of the caller. */
 const ACCOUNT: ReadonlySet<string> = new Set([
   'account',
@@ -72,8 +79,12 @@ function signsOf(openapi: JsonObject, { path, operation }: Described): ReadonlyS
       .filter((each) => each !== '') ?? []
   const literal = segments.filter((each) => !each.startsWith('{') && !VERSION.test(each))
   const tags = listAt(operation, 'tags').filter((tag) => typeof tag === 'string')
-  const parts = [...literal.flatMap((each) => each.split(/[.:]/)), ...tags].map(spell)
-  const ends = [...[literal[0], segments.at(-1)].flatMap((each) => each ?? []), ...tags].map(spell)
+  const own = [...literal, ...['operationId', 'summary'].flatMap((key) => textAt(operation, key) ?? [])].map(
+    spell,
+  )
+  const groups = tags.filter((tag) => !isOfPerson(spell(tag)) || MANAGED.test(own.join(' ')))
+  const parts = [...literal.flatMap((each) => each.split(/[.:]/)), ...groups].map(spell)
+  const ends = [...[literal[0], segments.at(-1)].flatMap((each) => each ?? []), ...groups].map(spell)
   const id = spell(textAt(operation, 'operationId') ?? '').split(' ')
   return new Set([
     ...parts.flatMap((each) => each.split(' ')).filter((word) => WORDS.has(word)),
@@ -82,6 +93,12 @@ function signsOf(openapi: JsonObject, { path, operation }: Described): ReadonlyS
     ...ends.filter((each) => ACCOUNT.has(each)),
     ...parts.flatMap((each) => KEYS.exec(each)?.[0] ?? []),
   ])
+}
+
+/** Whether a tag is about signing in, or about the account of the caller. */
+function isOfPerson(tag: string): boolean {
+  const isSigning = tag.split(' ').some((word) => WORDS.get(word) === 'signing in')
+  return isSigning || WHOLE.has(tag) || ACCOUNT.has(tag)
 }
 
 /** Segments that only say which API it is. */

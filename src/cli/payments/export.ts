@@ -5,7 +5,14 @@ import type { Call } from '../command.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
 import { countOf } from '../../engine/base/words.ts'
 import { clean } from '../../command-line/printable.ts'
-import { withLedger } from './open-ledger.ts'
+import { sandboxUrl } from '../../buyer/sandbox-file.ts'
+import {
+  openReceiptSigner,
+  type ReceiptSigner,
+  type SignedReceipts,
+} from '../../engine/receipts/receipt-signer.ts'
+import { baseUrlOf } from '../payment-config.ts'
+import { dataDirOf, withLedger } from './open-ledger.ts'
 import { isoTime, spellAmount } from './row.ts'
 import { payerFilterOf } from './payer-filter.ts'
 import { parsePastTime, parseTime } from './parse-time.ts'
@@ -28,6 +35,7 @@ export async function exportPayments(call: Call): Promise<number> {
   const { out } = call.terminal
   const covers = periodOf(call, systemRuntime.now())
   const isOfPayer = payerFilterOf(call)
+  const receipts = receiptsOf(call)
   let doubts = 0
   let comma = ''
   // Written line by line: a year of payments does not have to fit into memory.
@@ -40,7 +48,7 @@ export async function exportPayments(call: Call): Promise<number> {
         if (chargeStatus(entry) === 'unknown') doubts += 1
         continue
       }
-      const record = recordOf(entry, receipt)
+      const record = { ...recordOf(entry, receipt), ...signedFields(receipts?.sign(entry, receipt)) }
       out(isJson ? comma + JSON.stringify(record) : csvLine(COLUMNS.map((column) => record[column])))
       comma = ','
     }
@@ -90,11 +98,29 @@ const COLUMNS = [
   'payments_in_transaction',
   // The account that the refund was sent from.
   'refund_sender',
+  // JWS, with RECEIPT_PRIVATE_KEY: that of x402’s extension offer-receipt, and that of Ratecard.
+  'x402_receipt',
+  'ratecard_receipt',
 ] as const
 
 type ChargeRecord = Readonly<Record<(typeof COLUMNS)[number], string>>
 
-function recordOf(entry: PaymentRecord, { amount: atomic, transaction, gasCost }: Receipt): ChargeRecord {
+/** The signer of a server with these settings: its receipts are the same here. */
+function receiptsOf({ env, flags }: Call): ReceiptSigner | undefined {
+  const sandbox = flags.given('sandbox') ? sandboxUrl(dataDirOf({ env, flags })) : undefined
+  return openReceiptSigner(env.receiptKeys, sandbox ?? baseUrlOf(env))
+}
+
+type SignedFields = Pick<ChargeRecord, 'x402_receipt' | 'ratecard_receipt'>
+
+function signedFields(signed: SignedReceipts | undefined): SignedFields {
+  return { x402_receipt: signed?.x402 ?? '', ratecard_receipt: signed?.ratecard ?? '' }
+}
+
+function recordOf(
+  entry: PaymentRecord,
+  { amount: atomic, transaction, gasCost }: Receipt,
+): Omit<ChargeRecord, keyof SignedFields> {
   const { id, createdAt, settledAt, state, protocol, network, asset, refund, dispatch } = entry
   const { amount, token } = spellAmount(BigInt(atomic), network, asset)
   return {

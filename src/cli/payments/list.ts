@@ -3,10 +3,10 @@ import { chargeStatus, isRefundDue } from '../../engine/ledger/payment-lifecycle
 import type { PaymentRecord, State } from '../../engine/ledger/payment-record.ts'
 import { shortDecimal } from '../../engine/base/money.ts'
 import { systemRuntime } from '../../engine/base/runtime.ts'
-import { type Color, columns, columnsFor, type Paint, painterFor } from '../terminal-text.ts'
+import { type Color, columnsFor, linesFor, type Paint, painterFor } from '../terminal-text.ts'
 import { countOf } from '../../engine/base/words.ts'
 import { clean } from '../../command-line/printable.ts'
-import type { Call } from '../command.ts'
+import type { Call, Terminal } from '../command.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
 import { withLedger } from './open-ledger.ts'
 import { rowOf, type PaymentRow, isoTime, spellAmount } from './row.ts'
@@ -103,13 +103,13 @@ function print(call: Call, rows: readonly PaymentRow[], totals: Totals): void {
     out(columnsFor(call.terminal, [SHORT_HEAD, ...rows.map((row) => shortCellsOf(row, paint))]))
   } else out([HEAD, ...rows.map(cellsOf)].map((line) => line.join('\t')).join('\n'))
   if (rows.length < totals.count) out(`… the newest ${rows.length} of ${totals.count}; --limit shows more`)
-  out(`\n${totals.text()}`)
+  out(`\n${totals.text(call.terminal)}`)
 }
 
 function printTotals({ terminal, flags }: Call, totals: Totals): void {
   if (flags.given('json')) terminal.out(JSON.stringify(totals.report(), null, 2))
   else if (totals.count === 0) terminal.err('no payments')
-  else terminal.out(totals.text())
+  else terminal.out(totals.text(terminal))
 }
 
 function cellsOf(row: PaymentRow): string[] {
@@ -226,7 +226,7 @@ export class Totals {
     this.#days.add(isoTime(settledAt ?? createdAt).slice(0, 10), entry, amount)
   }
 
-  text(): string {
+  text(terminal: Pick<Terminal, 'reader'>): string {
     const days = this.#days.names.toSorted().toReversed()
     const tables = [
       ['STATE', 'PAYMENTS', this.#states.rows(STATES)],
@@ -235,16 +235,16 @@ export class Totals {
       ['DAY', 'CHARGED', this.#days.rows(days.slice(0, DAYS))],
     ] as const
     const lines = tables.flatMap(([name, count, rows]) =>
-      rows.length === 0 ? [] : [`${columns([[name, count, 'MONEY'], ...rows])}\n`],
+      rows.length === 0 ? [] : [`${columnsFor(terminal, [[name, count, 'MONEY'], ...rows])}\n`],
     )
     if (days.length > DAYS) lines.push(`… and ${days.length - DAYS} earlier days; --json has them all\n`)
-    lines.push(`revenue: ${spell(this.#revenue)}`)
-    if (this.#refunded.count > 0) lines.push(`refunded: ${spell(this.#refunded)}`)
+    const sums = [`revenue: ${spell(this.#revenue)}`]
+    if (this.#refunded.count > 0) sums.push(`refunded: ${spell(this.#refunded)}`)
     if (this.#refundsDue.count > 0)
-      lines.push(`refunds due: ${spell(this.#refundsDue)}; "ratecard payments refund --due" sends them`)
+      sums.push(`refunds due: ${spell(this.#refundsDue)}; "ratecard payments refund --due" sends them`)
     if (this.#doubt.count > 0)
-      lines.push(`in doubt: ${spell(this.#doubt)}; "ratecard payments reconcile" asks the chain`)
-    return lines.join('\n')
+      sums.push(`in doubt: ${spell(this.#doubt)}; "ratecard payments reconcile" asks the chain`)
+    return [...lines, ...sums.map((line) => linesFor(terminal, line))].join('\n')
   }
 
   /** For programs; the names are part of the interface. */

@@ -7,7 +7,7 @@ import type { Ledger } from '../../engine/ledger/ledger.ts'
 import { readSandbox } from '../../buyer/sandbox-file.ts'
 import type { Call } from '../command.ts'
 
-export function dataDirOf({ flags, env }: Call): string {
+export function dataDirOf({ flags, env }: Pick<Call, 'flags' | 'env'>): string {
   return flags.text('data-dir') ?? env.dataDir
 }
 

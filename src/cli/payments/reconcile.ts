@@ -10,6 +10,7 @@ import { isoTime, rowOf, spellAmount } from './row.ts'
 import { parsePastTime } from './parse-time.ts'
 import { countOf } from '../../engine/base/words.ts'
 import { clean } from '../../command-line/printable.ts'
+import { linesFor } from '../terminal-text.ts'
 
 /** Exit codes a script can act on. A difference outweighs a network that could not be asked. */
 export const EXIT = { agreed: 0, unchecked: 1, differences: 2 } as const
@@ -60,9 +61,10 @@ export function comparisonOf(call: Call): (ledger: Ledger) => Promise<Comparison
 }
 
 function print(terminal: Terminal, statements: readonly Statement[], since: number): void {
-  const { out, err } = terminal
+  const out = (text: string): void => terminal.out(linesFor(terminal, text))
+  const err = (text: string): void => terminal.err(linesFor(terminal, text))
   const checked = statements.filter((statement) => statement.kind === 'checked')
-  for (const statement of checked) printChecked(terminal, statement, since)
+  for (const statement of checked) printChecked(out, statement, since)
   for (const statement of statements)
     if (statement.kind === 'unchecked')
       err(`${statement.network}, ${statement.protocol}: could not be checked: ${statement.reason}`)
@@ -77,7 +79,7 @@ function print(terminal: Terminal, statements: readonly Statement[], since: numb
   )
 }
 
-function printChecked({ out }: Terminal, statement: Checked, since: number): void {
+function printChecked(out: Terminal['out'], statement: Checked, since: number): void {
   const { protocol, network, asset, payees, span, agreed, underway, transfers, refunds, differences } =
     statement
   const { amount, token } = spellAmount(transfers.amount, network, asset)

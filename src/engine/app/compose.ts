@@ -13,6 +13,7 @@ import { openX402Networks, type X402Networks } from '../x402/exact-evm/exact-net
 import { exactScheme } from '../x402/exact-evm/exact.ts'
 import type { OpenScheme, Scheme, X402Terms } from '../x402/scheme.ts'
 import { createX402 } from '../x402/x402.ts'
+import type { ReceiptSigner } from '../receipts/receipt-signer.ts'
 import { readRedisAddress } from '../base/redis-address.ts'
 import { systemRuntime, type Runtime } from '../base/runtime.ts'
 
@@ -82,6 +83,8 @@ export interface PaymentConfig {
   readonly mppRecipient: string | undefined
   /** The first one signs challenges, all are accepted. */
   readonly mppSecretKeys: readonly string[]
+  /** Seeds of Ed25519: the first one signs receipts, all are published. */
+  readonly receiptKeys?: readonly `0x${string}`[]
   /** Schemes of x402 besides those that are built in. */
   readonly schemes?: readonly OpenScheme[]
 }
@@ -126,14 +129,15 @@ export function protocolsOf(
   catalog: Catalog,
   networks: AllNetworks,
   baseUrl: string,
-  { random }: Pick<Runtime, 'random'>,
+  { random, receipts }: Pick<Runtime, 'random'> & { readonly receipts?: ReceiptSigner | undefined },
 ): Protocol[] {
   const { service, payments } = catalog
   const { x402, mpp } = payments
   const tempo = mpp === undefined ? undefined : networks.mpp.of(mpp)
   const schemes = x402 === undefined ? [] : schemesOf(x402, networks)
   const v1 = x402?.v1 ?? false
-  const made = schemes.length === 0 ? undefined : createX402({ service, baseUrl, schemes, v1, random })
+  const made =
+    schemes.length === 0 ? undefined : createX402({ service, baseUrl, schemes, v1, receipts, random })
   return [made, tempo].filter((protocol) => protocol !== undefined)
 }
 

@@ -64,8 +64,9 @@ export function invalidConfig(
     signerKeys,
     facilitators = [],
     mppRecipient = '',
+    receiptKeys = [],
   }: Pick<PaymentConfig, 'payTo' | 'signerKeys' | 'mppRecipient'> &
-    Partial<Pick<PaymentConfig, 'facilitators'>>,
+    Partial<Pick<PaymentConfig, 'facilitators' | 'receiptKeys'>>,
   names: SettingNames,
 ): string[] {
   return [
@@ -73,6 +74,11 @@ export function invalidConfig(
     ...mistypedPayee(names.mppRecipient, mppRecipient),
     ...(signerKeys.some((key) => addressOfKey(key) === undefined)
       ? [`${names.signerKeys} holds a number that is no private key`]
+      : []),
+    ...(receiptKeys.some((key) => signerKeys.some((other) => other.toLowerCase() === key.toLowerCase()))
+      ? [
+          `${names.receiptKeys} is a key of ${names.signerKeys}: receipts need a key of their own, which moves no money`,
+        ]
       : []),
     ...(facilitators.some(({ cdp }) => cdp !== undefined && readCdpKey(cdp) === undefined)
       ? [`${names.cdpSecret} must be an API key of CDP: base64 of 64 bytes (Ed25519), or an EC key in PEM`]

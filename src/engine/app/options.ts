@@ -129,6 +129,12 @@ export function readPayments(options: RatecardOptions, names: OptionNames = OPTI
     names.signerKeys,
     'must be private keys: 0x and 64 hexadecimal digits',
   )
+  const receiptKeys = (payments.receiptKeys ?? []).filter(isKey)
+  check(
+    receiptKeys.length === (payments.receiptKeys ?? []).length,
+    names.receiptKeys,
+    'must be keys: 0x and 64 hexadecimal digits',
+  )
   for (const { url } of facilitators)
     check(isUrl(url, /^https?:$/), `${names.facilitators}.url`, 'must be a URL: https://…')
   const secretKeys = mpp?.secretKeys ?? []
@@ -149,6 +155,7 @@ export function readPayments(options: RatecardOptions, names: OptionNames = OPTI
     facilitators: facilitators.map(({ url, token, cdp }) => ({ url, token, cdp })),
     mppRecipient: mpp?.recipient,
     mppSecretKeys: secretKeys,
+    receiptKeys,
     schemes: x402.schemes ?? [],
   }
 }

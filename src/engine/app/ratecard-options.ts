@@ -74,6 +74,12 @@ export interface RatecardOptions {
 /** The protocols that buyers pay with, as far as the catalog offers them. */
 export interface PaymentOptions {
   /**
+   * Ed25519 keys of signed receipts (64 hexadecimal digits: `openssl rand -hex 32`), never that of an
+   * account. The first signs, all are published: `current,previous` once you have another. Default: none:
+   * no receipts are signed.
+   */
+  readonly receiptKeys?: readonly string[] | undefined
+  /**
    * Whether to sell for the worthless money of test networks. Logs, pages and 402 responses say so; a
    * sandbox needs no permission. Default: `false`.
    */
@@ -149,7 +155,7 @@ export const OPTION_NAMES: Readonly<Record<string, readonly string[]>> = {
     'runtime',
     'payments',
   ],
-  payments: ['allowTestNetworks', 'x402', 'mpp'],
+  payments: ['receiptKeys', 'allowTestNetworks', 'x402', 'mpp'],
   'payments.x402': ['payTo', 'signerKeys', 'rpcUrls', 'facilitators', 'schemes'],
   'payments.mpp': ['recipient', 'secretKeys', 'rpcUrls'],
 }

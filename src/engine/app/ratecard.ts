@@ -16,6 +16,7 @@ import {
 import type { Observe } from '../base/access-record.ts'
 import { createService, type Renderer, type Service, type ServiceSettings } from '../http/service.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { openReceiptSigner } from '../receipts/receipt-signer.ts'
 import { OptionError, publicAddress, readPayments } from './options.ts'
 import type { RatecardOptions } from './ratecard-options.ts'
 import type { OptionNames } from './setting-names.ts'
@@ -250,6 +251,7 @@ async function compose(
     report,
     noteFacilitator,
   })
+  const receipts = openReceiptSigner(config.receiptKeys ?? [], baseUrl)
   const problemsOf = (revised: Catalog): string[] => [
     ...forbiddenNetworks(revised, options.payments ?? {}, names),
     ...missingConfig(revised, config, networks, names),
@@ -257,7 +259,7 @@ async function compose(
   const problems = [...problemsOf(catalog), ...invalidConfig(config, names)]
   if (problems.length > 0) throw new OptionError(problems)
   const render: Renderer = ({ catalog: revised, facts }) => {
-    const { baseUrl, sandbox, protocols, mcpServers } = facts
+    const { baseUrl, sandbox, protocols, mcpServers, didDocument } = facts
     const { x402 } = revised.payments
     const schemes = x402 === undefined ? [] : schemesOf(x402, networks)
     return renderInThread(revised, {
@@ -265,6 +267,7 @@ async function compose(
       sandbox,
       protocols,
       mcpServers,
+      didDocument,
       ready: new Set(revised.operations.filter(facts.available).map(({ id }) => id)),
       offers: schemes.flatMap((scheme) => scheme.offers),
     })
@@ -282,8 +285,9 @@ async function compose(
     report,
     // Processes on several machines measure leases by one clock.
     now: ledger.now,
-    protocols: (revised) => protocolsOf(revised, networks, baseUrl, runtime),
+    protocols: (revised) => protocolsOf(revised, networks, baseUrl, { ...runtime, receipts }),
     cache: new Cache(cache, runtime.now),
+    receipts,
     // The host of an upstream is written in the catalog, which is trusted like code, and may be an internal one: the
     // egress checks are for hosts that callers name. Answers of the upstream are not trusted: redirects are followed
     // within its host.

@@ -3,6 +3,7 @@ import type { SettingNames } from '../payment/setting-names.ts'
 import { SETTINGS } from '../../settings.ts'
 
 const { payTo, settlerKeys, facilitators, cdpKeySecret, mppRecipient, mppSecretKeys, mppRpcUrls } = SETTINGS
+const { receiptKeys } = SETTINGS
 const { baseUrl, ledger, cache, dataDir, rpcUrls, allowTestNetworks } = SETTINGS
 
 /** The names of settings in messages. */
@@ -20,6 +21,7 @@ export const VARIABLES: OptionNames = {
   cdpSecret: cdpKeySecret.variable,
   mppRecipient: mppRecipient.variable,
   mppSecretKeys: mppSecretKeys.variable,
+  receiptKeys: receiptKeys.variable,
   baseUrl: baseUrl.variable,
   allowTestNetworks: `${allowTestNetworks.variable}=1`,
   ledger: ledger.variable,
@@ -36,6 +38,7 @@ export const OPTIONS: OptionNames = {
   cdpSecret: `${facilitators.option}.cdp.keySecret`,
   mppRecipient: mppRecipient.option,
   mppSecretKeys: mppSecretKeys.option,
+  receiptKeys: receiptKeys.option,
   baseUrl: baseUrl.option,
   allowTestNetworks: `${allowTestNetworks.option}: true`,
   ledger: ledger.option,

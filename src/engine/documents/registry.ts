@@ -196,6 +196,8 @@ export interface Facts {
   readonly protocols: readonly string[]
   /** Addresses of the served MCP servers, by their name in the catalog. */
   readonly mcpServers: ReadonlyMap<string, string>
+  /** The public keys of signed receipts; undefined: none are signed. */
+  readonly didDocument?: JsonObject | undefined
 }
 
 /** The text of a document: a pure function, compared with a golden file. */

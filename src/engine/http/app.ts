@@ -19,7 +19,8 @@ import type { AccessLogSettings } from './access-log.ts'
 import { accessLog } from './access-log.ts'
 import { cors, allowOptions } from './cors.ts'
 
-export interface AppSettings extends AccessLogSettings, McpSettings, Omit<PassthroughSettings, 'serving'> {
+export interface AppSettings
+  extends AccessLogSettings, McpSettings, Omit<PassthroughSettings, 'serving' | 'usageStore'> {
   readonly serving: { readonly now: Serving }
   /** A route for the operator alone. */
   readonly operatorRoute: OperatorRoute | undefined

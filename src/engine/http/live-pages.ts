@@ -8,6 +8,7 @@ import type { PaymentRecord } from '../ledger/payment-record.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { chargeStatus, isRefundDue, refundStateOf } from '../ledger/payment-lifecycle.ts'
 import { LedgerError, LedgerLostError } from '../base/errors.ts'
+import type { ReceiptSigner } from '../receipts/receipt-signer.ts'
 import { isRedeliverable } from '../purchase/redelivery.ts'
 import type { UsageStore, Days } from '../usage/usage-store.ts'
 import type { ListingReport } from '../payment/listing-report.ts'
@@ -139,28 +140,36 @@ function jsonReply(value: unknown): Reply {
   }
 }
 
-const PATH = /^\/payments\/(pay_[A-Za-z0-9_-]{22})(?:\/([A-Za-z0-9_-]{43}))?$/
+const PATH = /^\/payments\/(pay_[A-Za-z0-9_-]{22})(?:\/([A-Za-z0-9_-]{43})(\/receipts)?)?$/
 
 interface PaymentPath {
   /** The public id, as in the Location of a 503. */
   readonly id: string
   /** Digest of the requested answer; undefined for the state. */
   readonly digest: string | undefined
+  /** What is asked for with the digest, unless it is the answer. */
+  readonly wanted?: 'receipts' | undefined
 }
 
 export function paymentPathOf(path: string): PaymentPath | undefined {
-  const [, id, digest] = PATH.exec(path) ?? []
-  return id === undefined ? undefined : { id, digest }
+  const [, id, digest, receipts] = PATH.exec(path) ?? []
+  const wanted = receipts === undefined ? undefined : 'receipts'
+  return id === undefined ? undefined : { id, digest, wanted }
 }
 
 /**
- * What is known of a payment: its state for a caller that has its id, never who paid. The answer is for callers who
- * know its digest, which only the buyer was told: nobody can compute it without the bytes.
+ * What is known of a payment: its state for a caller that has its id, never who paid. The answer and the signed receipts
+ * are for callers who know its digest, which only the buyer was told: nobody can compute it without the bytes.
  */
-export async function readPayment(ledger: Ledger, { id, digest }: PaymentPath): Promise<Reply> {
+export async function readPayment(
+  ledger: Ledger,
+  { id, digest, wanted }: PaymentPath,
+  receipts?: ReceiptSigner,
+): Promise<Reply> {
   try {
     const entry = await ledger.find(id)
-    return digest === undefined ? stateOf(id, entry, ledger.now()) : await answerOf(ledger, entry, digest)
+    if (digest === undefined) return stateOf(id, entry, ledger.now())
+    return wanted === undefined ? await answerOf(ledger, entry, digest) : receiptsOf(receipts, entry, digest)
   } catch (fault) {
     if (!(fault instanceof LedgerError)) throw fault
     const headers = { 'Retry-After': '2' }
@@ -192,6 +201,19 @@ async function answerOf(ledger: Ledger, entry: PaymentRecord | undefined, digest
   return answer === undefined
     ? problem('not_found', 'no answer of a payment is kept here', { charged: 'no' })
     : ok(answer, { 'Cache-Control': 'private, no-cache' })
+}
+
+/** As long as the record is kept, also of an answer that is not kept any more. */
+function receiptsOf(
+  receipts: ReceiptSigner | undefined,
+  entry: PaymentRecord | undefined,
+  digest: string,
+): Reply {
+  const isKnown = entry !== undefined && (entry.answer?.digest ?? entry.answerDigest) === digest
+  const signed = isKnown && entry.receipt !== undefined ? receipts?.sign(entry, entry.receipt) : undefined
+  if (!isKnown || signed === undefined)
+    return problem('not_found', 'no receipt of a payment is kept here', { charged: 'no' })
+  return jsonReply({ payment: entry.id, receipts: signed })
 }
 
 function nextStep(entry: PaymentRecord, now: number): string {

@@ -108,6 +108,8 @@ async function answerMessage(settings: McpSettings, ctx: Context, server: ToolSe
   if (parsed?.kind === 'fault') return refuse(ctx, 400, -32700, `the body ${parsed.sentence}`)
   const body = parsed?.message
   const deps = { ...settings, purchases, cache }
+  // One for all calls of a message, however many.
+  const gone = disconnectSignal(ctx.res)
   const answer: AnswerCall = async (call) => {
     const tool = server.tools.get(call.name)
     if (tool === undefined) return undefined
@@ -122,7 +124,7 @@ async function answerMessage(settings: McpSettings, ctx: Context, server: ToolSe
         headers: ctx.headers,
         counters: settings.usageStore.of(soldName(tool.served.operation.id)),
         overspent: () => overspent(deps, ctx.req, TOO_MANY_TRIES),
-        gone: disconnectSignal(ctx.res),
+        gone,
       }),
     )
     const { status, code = status === 402 ? 'payment_required' : 'internal', detail, cause } = answered.reply
@@ -144,7 +146,7 @@ async function answerMessage(settings: McpSettings, ctx: Context, server: ToolSe
     return answered.reply.result
   }
   const { method, headers } = ctx
-  const message = { method, headers, body, signal: disconnectSignal(ctx.res) }
+  const message = { method, headers, body, signal: gone }
   const response = await handleMessage(server, answer, message, settings.report)
   // Each tool call has its own log line.
   note(ctx, { logged: response.ok && [body].flat().some((each) => callsTool(each, server)) })

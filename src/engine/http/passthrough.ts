@@ -4,6 +4,8 @@ import type { Context, Middleware, Next } from 'koa'
 import { basePathOf } from '../base/base-path.ts'
 import { Failure } from '../base/errors.ts'
 import type { OpenRequest } from '../base/runtime.ts'
+import { passedName } from '../usage/counts.ts'
+import type { UsageStore } from '../usage/usage-store.ts'
 import { UpstreamFault, upstreamCauseOf } from '../base/upstream-cause.ts'
 import { discardBody } from './body.ts'
 import type { Boundary } from './boundary.ts'
@@ -22,6 +24,8 @@ export interface PassthroughSettings {
   readonly serving: { readonly now: { readonly boundary: Boundary | undefined } }
   readonly phase: () => Phase
   readonly report: (fault: unknown) => void
+  readonly usageStore: Pick<UsageStore, 'of'>
+  readonly now: () => number
 }
 
 /** What the log and the metrics call it. */
@@ -41,7 +45,11 @@ export function passthrough(settings: PassthroughSettings): Middleware {
     const isAnswered = ctx.respond === false || ctx.body !== undefined || ctx.status !== 404
     if (isAnswered) return
     note(ctx, { place: PLACE })
-    return passOn(ctx, boundary.site, settings)
+    const { usageStore, now } = settings
+    const began = now()
+    await passOn(ctx, boundary.site, settings, (status) =>
+      usageStore.of(passedName(status)).succeed(now() - began, now()),
+    )
   }
 }
 
@@ -55,23 +63,32 @@ export function ofCatalog<T extends Context>(
   }
 }
 
-async function passOn(ctx: Context, site: URL, settings: PassthroughSettings): Promise<void> {
+/** `count` is called once, when the answer begins. */
+async function passOn(
+  ctx: Context,
+  site: URL,
+  settings: PassthroughSettings,
+  count: (status: number) => void,
+): Promise<void> {
   const { req, res } = ctx
   const refusal = refusalOf(req, settings)
   if (refusal !== undefined) {
     discardBody(req, res)
-    return respond(ctx, failed(refusal))
+    respond(ctx, failed(refusal))
+    return count(ctx.status)
   }
   const asked = settings.openRequest(site, optionsOf(ctx, site, settings))
   const gone = disconnectSignal(res)
   gone.addEventListener('abort', () => asked.destroy())
   const answer = await answerOf(req, res, asked)
   if (answer instanceof Failure) {
-    if (!gone.aborted) return respond(ctx, failed(answer))
-    return answerOurselves(ctx, CLIENT_GONE)
+    if (gone.aborted) answerOurselves(ctx, CLIENT_GONE)
+    else respond(ctx, failed(answer))
+    return count(ctx.status)
   }
   const { statusCode = 502, statusMessage, rawHeaders } = answer
   answerOurselves(ctx, statusCode)
+  count(statusCode)
   if (settings.phase() !== 'serving') res.setHeader('Connection', 'close')
   const headers = answerHeaders(rawHeaders)
   for (const [name] of headers) res.removeHeader(name)

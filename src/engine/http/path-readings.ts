@@ -14,7 +14,10 @@ const STEPS: readonly ((path: string) => string)[] = [
   (path) => path.replace(/\/{2,}/g, '/'),
   withoutHost,
   (path) => path.replace(/;[^/]*/g, ''),
-  beforeMark,
+  (path) => before(path, /[?]/),
+  (path) => before(path, /[#]/),
+  (path) => before(path, /[;]/),
+  (path) => before(path, /[\0\r\n]/),
   resolveDots,
   (path) => trimSegments(path, (character) => character === ' '),
   (path) => trimSegments(path, (character) => character === ' ' || character === '.'),
@@ -112,9 +115,9 @@ function withoutHost(path: string): string {
   return path.replace(/^\/{2,}[^/]*(?=\/)/, '')
 }
 
-/** What comes after the first mark is a query, a fragment or a parameter, or lost on a program in C. */
-function beforeMark(path: string): string {
-  const at = path.search(/[?#;\0\r\n]/)
+/** What comes after a mark is a query, a fragment or a parameter, or lost on a program in C; to others it is a character. */
+function before(path: string, mark: RegExp): string {
+  const at = path.search(mark)
   return at === -1 ? path : path.slice(0, at)
 }
 

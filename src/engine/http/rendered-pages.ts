@@ -11,6 +11,7 @@ import {
   PAGE_TYPE,
   placedDocuments,
 } from '../documents/registry.ts'
+import { didDocuments } from '../documents/did-document.ts'
 import { serverPages } from '../documents/mcp-server-page.ts'
 import { serverCards } from '../documents/server-card.ts'
 import { once } from '../base/once.ts'
@@ -36,7 +37,7 @@ export function renderPages(catalog: Catalog, facts: Facts): Pages {
   const own = [...renderDocuments(catalog, facts), ...renderFiles(catalog)]
   const taken = new Set([...own.map(([path]) => path), ...catalog.routes.map(({ path }) => path)])
   const brand = brandFiles.filter(({ path }) => !taken.has(path) && isOurs(path, catalog))
-  const servers = [...serverPages(catalog, facts), ...serverCards(catalog, facts)]
+  const servers = [...serverPages(catalog, facts), ...serverCards(catalog, facts), ...didDocuments(facts)]
   return new Map([
     ...own,
     ...servers

@@ -107,13 +107,15 @@ export function failed(failure: Failure, { charged, ...refund }: ChargeMembers =
   return { ...reply, detail: loggedDetail(failure), ...(cause === undefined ? {} : { cause }) }
 }
 
-/** 422 in the shape of the specification's HTTPValidationError. */
+/** 422 in the shape of the specification's HTTPValidationError, with what every error says. */
 export function invalid(errors: readonly ValidationError[], charge = NOT_CHARGED): Reply {
+  const code = 'parameters_invalid'
+  const { hint, retryable } = ERRORS[code]
   return {
     status: 422,
     headers: { 'Content-Type': JSON_TYPE, 'Cache-Control': 'no-store' },
-    body: JSON.stringify({ detail: errors, ...charge }),
-    code: 'parameters_invalid',
+    body: JSON.stringify({ detail: errors, code, hint, ...charge, retryable }),
+    code,
   }
 }
 

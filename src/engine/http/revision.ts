@@ -27,6 +27,7 @@ import { challengesOf } from '../payment/endpoint-challenges.ts'
 import { exampleAmount } from '../payment/call-price.ts'
 import type { Challenge } from '../payment/challenge.ts'
 import type { Protocol } from '../payment/protocol.ts'
+import type { ReceiptSigner } from '../receipts/receipt-signer.ts'
 import { type Operations, type Readiness, type ServedOperation } from '../purchase/execution.ts'
 import { compilePaymentRequired, type PaymentRequired, Preflights } from './payment-required.ts'
 import { operationPages, type Page, pageOf, type Pages, renderPages } from './rendered-pages.ts'
@@ -73,10 +74,12 @@ export interface RevisionSettings extends OperationSettings {
   /** Base URLs of the MCP servers with a host of their own. */
   readonly mcpUrls: Readonly<Record<string, string>>
   readonly sandbox: boolean
+  /** Undefined: no receipts are signed. */
+  readonly receipts?: ReceiptSigner | undefined
 }
 
 export function createRevision(settings: RevisionSettings): Revision {
-  const { catalog, protocols, baseUrl, mcpUrls, sandbox } = settings
+  const { catalog, protocols, baseUrl, mcpUrls, sandbox, receipts } = settings
   const findCustomer = catalog.apiKeys === undefined ? undefined : customerFinder(catalog.apiKeys)
   const serve = (operation: Operation): ServedOperation => serveOperation(operation, settings, findCustomer)
   const operations = new Map(catalog.operations.map((each) => [each, serve(each)]))
@@ -93,6 +96,7 @@ export function createRevision(settings: RevisionSettings): Revision {
     paymentRequired: ({ name }) => byName.get(name)?.challenges.get('x402')?.published,
     protocols: protocols.map(({ name }) => name).filter(isOffered),
     mcpServers: endpointsOf(catalog, baseUrl, mcpUrls),
+    didDocument: receipts?.didDocument,
   }
   const toolSettings = { catalog, facts, protocols, served: servedOf }
   const tools = createToolServers(toolSettings)

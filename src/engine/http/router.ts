@@ -50,7 +50,8 @@ export async function createRouter(
       const asked = paymentPathOf(ctx.path)
       if (asked === undefined) return next()
       note(ctx, { place: path })
-      respond(ctx, await readPayment(settings.purchases.ledger, asked))
+      const { ledger, receipts } = settings.purchases
+      respond(ctx, await readPayment(ledger, asked, receipts))
     })
   await inTurn(revision.routes, (served) => {
     const { name, path, operation } = served.route

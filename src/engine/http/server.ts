@@ -64,6 +64,12 @@ export function createHttpServer({
     const waits = Array.from(unanswered).some((response) => response.socket === socket)
     if (!waits || socket.writableLength > 0) socket.destroy()
   })
+  // A response that waits for an earlier one would have it between its headers and its body. The client need not wait for
+  // it (RFC 9110 §10.1.1).
+  server.on('checkContinue', (request, response) => {
+    if (response.socket !== null) response.writeContinue()
+    server.emit('request', request, response)
+  })
   // RFC 9110 §10.1.1 allows ignoring an expectation; Node would refuse it without a body.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   server.on('clientError', (fault: NodeJS.ErrnoException, socket: Socket) => {

@@ -13,6 +13,7 @@ import { followBlocks } from '../purchase/follow-blocks.ts'
 import { deniedPayers } from '../purchase/denied-payers.ts'
 import { recover } from '../purchase/recovery.ts'
 import type { PurchaseDeps, Store } from '../purchase/request.ts'
+import type { ReceiptSigner } from '../receipts/receipt-signer.ts'
 import { UsageStore } from '../usage/usage-store.ts'
 import { meterLedger, type OnPaymentChange } from '../usage/metered-ledger.ts'
 import { BodyReader } from './body.ts'
@@ -37,6 +38,8 @@ export interface ServiceSettings
   /** The protocols of a catalog; called for every revision. */
   readonly protocols: (catalog: Catalog) => readonly Protocol[]
   readonly cache: Cache
+  /** Undefined: no receipts are signed. */
+  readonly receipts?: ReceiptSigner | undefined
   /** Name of this process in leases. */
   readonly owner: string
   /** Receives errors that did not prevent an answer, and bugs of handlers and of ours. */
@@ -107,6 +110,7 @@ export async function createService(settings: ServiceSettings, render: Renderer)
       redeliver: catalog.payments.redeliver,
       denied: deniedPayers(catalog, protocols),
       payerLimit: catalog.payments.payerLimit,
+      receipts: settings.receipts,
       recentOffers: (operation, args) => recentOffers.of(operation, args),
       stopping: tasks.ending,
       report,

@@ -80,7 +80,7 @@ function fateOf(entry: PaymentRecord, before: number, now: number): Fate {
 /** Charged work that was not delivered is owed a refund then. */
 function moneySide(entry: PaymentRecord, now: number): PaymentRecord {
   const { payer, lookAt } = entry
-  const { dispatch, ...rest } = closed(entry)
+  const { dispatch, resource: _resource, answerDigest: _digest, ...rest } = closed(entry)
   // Until then a reorganization may undo the settlement, and it is sent again.
   const isOver = lookAt === undefined && now >= payableUntil(entry)
   const next = {

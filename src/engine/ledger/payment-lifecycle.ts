@@ -282,9 +282,10 @@ export function redact(dispatch: SettlementAttempt): SettlementAttempt {
  * The record of a sale, once its answer is not given again any more. A buyer who shows the payment learns that it was used,
  * for which its key is enough.
  */
-export function closed({ answer: _answer, redeliveryToken: _token, ...entry }: PaymentRecord): PaymentRecord {
+export function closed({ answer, redeliveryToken: _token, ...entry }: PaymentRecord): PaymentRecord {
   return {
     ...entry,
+    ...(answer !== undefined && entry.resource !== undefined && { answerDigest: answer.digest }),
     redeliveryToken: undefined,
     authorizationHash: '',
     owner: '',

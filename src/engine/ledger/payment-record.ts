@@ -166,6 +166,8 @@ export interface Purchase {
   readonly buyerKey: string
   /** Key of this payer’s payment-identifier: unique in a ledger. */
   readonly identifier: string | undefined
+  /** Absolute URL of the call, for its signed receipts; undefined when none are signed. */
+  readonly resource?: string | undefined
 }
 
 /** The record of one payment. */
@@ -179,6 +181,8 @@ export interface PaymentRecord extends Purchase {
   /** When it must be processed: to be finished, or for the deletion of its answer. Undefined: never again. */
   readonly due: number | undefined
   readonly answer?: AnswerReference
+  /** Digest of an answer that is not kept any more, for its signed receipts. */
+  readonly answerDigest?: string
   readonly dispatch?: SettlementAttempt
   readonly receipt?: Receipt
   readonly settledAt?: number

@@ -58,6 +58,8 @@ const FIELDS = [
   'scheme',
   'authorizedAmount',
   'failedIn',
+  'resource',
+  'answerDigest',
 ] as const satisfies readonly (keyof PaymentRecord)[]
 
 type Keys<T> = readonly (keyof T)[]

@@ -141,7 +141,9 @@ export function invalid(
   meta: JsonObject = {},
 ): ToolReply {
   const detail = errors.map(({ loc, ctx, ...error }) => compact({ ...error, loc: [...loc], ctx }))
-  return { ...refused(422, { detail, ...charge }, meta), code: 'parameters_invalid' }
+  const code = 'parameters_invalid'
+  const { hint, retryable } = ERRORS[code]
+  return { ...refused(422, { detail, code, hint, ...charge, retryable }, meta), code }
 }
 
 /** Byte for byte the same in both places: clients read either. */

@@ -6,6 +6,7 @@ export interface SettingNames {
   readonly cdpSecret: string
   readonly mppRecipient: string
   readonly mppSecretKeys: string
+  readonly receiptKeys: string
   readonly baseUrl: string
   /** Name of the setting, with the value that allows test networks. */
   readonly allowTestNetworks: string

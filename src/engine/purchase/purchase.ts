@@ -274,6 +274,7 @@ async function describe(purchase: VerifiedPurchase): Promise<Purchase> {
     redeliver: deps.redeliver,
     buyerKey: buyerKeyOf(payer, operation, digest),
     identifier: identifier === undefined ? undefined : identifierName(payer, identifier),
+    ...(deps.receipts !== undefined && { resource: offer.resource }),
   }
 }
 

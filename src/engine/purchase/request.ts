@@ -4,6 +4,7 @@ import type { Arguments } from '../handler.ts'
 import type { PaymentLease, LeaseContext } from '../ledger/lease.ts'
 import type { AnswerHead, StoredAnswer } from '../ledger/payment-record.ts'
 import type { PaymentLocks } from './payment-locks.ts'
+import type { ReceiptSigner } from '../receipts/receipt-signer.ts'
 import type { Offer, OfferTerms, Payment, Verification } from '../payment/payment.ts'
 
 /** What purchases need besides the payment: the same for every request of a revision. */
@@ -14,6 +15,8 @@ export interface PurchaseDeps extends LeaseContext {
   /** Denied payers, as their protocols spell them. */
   readonly denied: ReadonlySet<string>
   readonly payerLimit: PayerLimit | undefined
+  /** Undefined: no receipts are signed. */
+  readonly receipts?: ReceiptSigner | undefined
   /** Recent offers of an operation, possibly including the present one. */
   readonly recentOffers: (operation: Operation, args: Arguments) => Promise<readonly OfferTerms[]>
   readonly buyers: ConnectedBuyers

@@ -3,23 +3,12 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { sameAddress, toChecksum, type Address } from '../base/address.ts'
 import { isJsonObject, type JsonObject } from '../base/json.ts'
 import { once } from '../base/once.ts'
+import { signInText, type SignInMessage } from '../base/sign-in-message.ts'
 import { recoverSigner, splitSignature } from '../chains/evm/signature.ts'
 
-/** A proof of x402's extension sign-in-with-x: the fields of an EIP-4361 message and its signer. */
-export interface Proof {
-  readonly domain: string
-  readonly address: string
-  readonly statement?: string
-  readonly uri: string
-  readonly version: '1'
-  readonly chainId: string
+/** A proof of x402’s extension sign-in-with-x: a message and its signature. */
+export interface Proof extends SignInMessage {
   readonly type: 'eip191'
-  readonly nonce: string
-  readonly issuedAt: string
-  readonly expirationTime?: string
-  readonly notBefore?: string
-  readonly requestId?: string
-  readonly resources?: readonly string[]
   readonly signature: string
 }
 
@@ -92,7 +81,7 @@ export function judgeProof(proof: Proof, uri: string, now: number): Judged {
   if (proof.notBefore !== undefined && !(Date.parse(proof.notBefore) <= now + SKEW_MS))
     return refuse('notBefore is in the future')
   const split = splitSignature(proof.signature)
-  const signer = split === undefined ? undefined : recoverSigner(digestOf(messageOf(proof)), split)
+  const signer = split === undefined ? undefined : recoverSigner(digestOf(signInText(proof)), split)
   if (signer === undefined || !sameAddress(signer, proof.address))
     return refuse('the signature is not that of address; contract wallets cannot sign in here')
   return { kind: 'signer', address: toChecksum(signer), nonce: proof.nonce, until: issued + PROOF_MS }
@@ -123,27 +112,6 @@ export function signInDemand(
     },
     supportedChains: chains.map((chainId) => ({ chainId, type: 'eip191' })),
   }
-}
-
-/** EIP-4361. */
-function messageOf(proof: Proof): string {
-  const { domain, address, statement, uri, version, chainId, nonce, issuedAt } = proof
-  const { expirationTime, notBefore, requestId, resources } = proof
-  return [
-    `${domain} wants you to sign in with your Ethereum account:`,
-    address,
-    '',
-    ...((statement ?? '') === '' ? [''] : [statement, '']),
-    `URI: ${uri}`,
-    `Version: ${version}`,
-    `Chain ID: ${chainId.slice(chainId.indexOf(':') + 1)}`,
-    `Nonce: ${nonce}`,
-    `Issued At: ${issuedAt}`,
-    ...(expirationTime === undefined ? [] : [`Expiration Time: ${expirationTime}`]),
-    ...(notBefore === undefined ? [] : [`Not Before: ${notBefore}`]),
-    ...(requestId === undefined ? [] : [`Request ID: ${requestId}`]),
-    ...(resources === undefined ? [] : ['Resources:', ...resources.map((each) => `- ${each}`)]),
-  ].join('\n')
 }
 
 /** EIP-191, version 0x45. */

@@ -137,6 +137,18 @@ export function freeName(path: string): string {
   return `free ${path}`
 }
 
+const PASSED = 'passthrough '
+
+/** What has passed to the site behind the catalog, by the status of the answer. */
+export function passedName(status: number): string {
+  return PASSED + status
+}
+
+/** The status in such a name; undefined for other names. */
+export function passedStatus(name: string): string | undefined {
+  return name.startsWith(PASSED) ? name.slice(PASSED.length) : undefined
+}
+
 export function isSold(name: string): boolean {
   return name.startsWith('sold ')
 }

@@ -5,7 +5,7 @@ import type { Days } from './usage-store.ts'
 /** What one name has counted over some days, for its operator. */
 export interface FigureRow extends Stages {
   readonly name: string
-  /** Answers with status 200. */
+  /** Answers with a status of 200 to 299; of a name with a status, such as `passthrough 404`, those with that status. */
   readonly answers: number
   /** Median time of the answers in milliseconds; null when there was none. */
   readonly p50_ms: number | null

@@ -9,7 +9,9 @@ import { createTokens } from '../payment/challenge-token.ts'
 import type { Action, Detection, Payment, PaymentProtocol } from '../payment/payment.ts'
 import type { Protocol } from '../payment/protocol.ts'
 import { SETTLEMENT_FAILED, type Settlement } from '../payment/settlement.ts'
+import type { ReceiptSigner } from '../receipts/receipt-signer.ts'
 import type { Listing } from './listing.ts'
+import { receiptExtensions } from './receipt-extensions.ts'
 import {
   readBase64,
   IDENTIFIER,
@@ -29,11 +31,13 @@ interface X402Settings {
   readonly schemes: readonly Scheme[]
   /** Whether clients of version 1 are served too. */
   readonly v1: boolean
+  /** Undefined: no receipts are signed. */
+  readonly receipts?: ReceiptSigner | undefined
   readonly random: (bytes: number) => Uint8Array
 }
 
 /** x402: the headers, and what is the same for all schemes. */
-export function createX402({ service, baseUrl, schemes, v1, random }: X402Settings): Protocol {
+export function createX402({ service, baseUrl, schemes, v1, receipts, random }: X402Settings): Protocol {
   const offers = schemes.flatMap((scheme) => scheme.offers).filter(({ prices }) => prices.includes('fixed'))
   const settings = { service, baseUrl, offers, v1, nextToken: createTokens(random) }
   const listings = new WeakMap<Endpoint, Listing>()
@@ -70,6 +74,11 @@ export function createX402({ service, baseUrl, schemes, v1, random }: X402Settin
         return found
     }
   }
+  /** The signed receipts of a good answer, in the extensions of its settlement response. */
+  const withReceipts = (response: JsonObject, { entry, receipt, status }: Settled): JsonObject => {
+    const signed = status >= 200 && status < 300 ? receipts?.sign(entry, receipt) : undefined
+    return signed === undefined ? response : { ...response, extensions: receiptExtensions(signed) }
+  }
   const protocol: Protocol = {
     name: 'x402',
     // A signed payment contains its own validity.
@@ -90,7 +99,9 @@ export function createX402({ service, baseUrl, schemes, v1, random }: X402Settin
         // Some clients send the text of the header.
         return typeof sent === 'string' ? readBase64(sent, takeAny) : takeAny(sent)
       },
-      receipt: (_, receipt) => ({ [META_RESPONSE]: settlementResponse(receipt) }),
+      receipt: (entry, receipt, status) => ({
+        [META_RESPONSE]: withReceipts(settlementResponse(receipt), { entry, receipt, status }),
+      }),
       failure: (entry, code) => ({ [META_RESPONSE]: failureResponse(entry, code) }),
     },
     challenge,
@@ -103,7 +114,9 @@ export function createX402({ service, baseUrl, schemes, v1, random }: X402Settin
     },
     lookAtBlocks: async ({ scheme, network }, blocks) =>
       (await schemeOf(scheme, network)?.lookAtBlocks(network, blocks)) ?? CANNOT_LOOK,
-    receiptHeaders: (_, receipt) => ({ [RESPONSE]: encode(settlementResponse(receipt)) }),
+    receiptHeaders: (entry, receipt, status) => ({
+      [RESPONSE]: encode(withReceipts(settlementResponse(receipt), { entry, receipt, status })),
+    }),
     failureHeaders: (entry, code) => ({ [RESPONSE]: encode(failureResponse(entry, code)) }),
     background: async () => {
       await Promise.all(schemes.map(async (scheme) => scheme.background?.()))
@@ -111,10 +124,14 @@ export function createX402({ service, baseUrl, schemes, v1, random }: X402Settin
   }
   const inV1: PaymentProtocol = {
     ...protocol,
-    receiptHeaders: (_, receipt) => ({ [RESPONSE_V1]: encode(settlementInV1(receipt)) }),
+    receiptHeaders: (entry, receipt, status) => ({
+      [RESPONSE_V1]: encode(withReceipts(settlementInV1(receipt), { entry, receipt, status })),
+    }),
     failureHeaders: (entry, code) => ({ [RESPONSE_V1]: encode(failureInV1(entry, code)) }),
     tools: {
-      receipt: (_, receipt) => ({ [META_RESPONSE]: settlementInV1(receipt) }),
+      receipt: (entry, receipt, status) => ({
+        [META_RESPONSE]: withReceipts(settlementInV1(receipt), { entry, receipt, status }),
+      }),
       failure: (entry, code) => ({ [META_RESPONSE]: failureInV1(entry, code) }),
     },
   }
@@ -156,6 +173,13 @@ const NO_V1: Detection = {
 /** x402 v2 core §5.3. */
 function settlementResponse({ transaction, network, payer, amount, extra }: Receipt): JsonObject {
   return { success: true, transaction, network, payer, amount, ...(extra && { extra }) }
+}
+
+/** An answer to a payment that has settled. */
+interface Settled {
+  readonly entry: PaymentRecord
+  readonly receipt: Receipt
+  readonly status: number
 }
 
 function failureResponse({ network, payer }: PaymentRecord, errorReason: ErrorCode): JsonObject {

@@ -623,6 +623,9 @@ t.test('leaves out what is about accounts, signing in and administration, unless
       '/token': { post: get },
       '/admin.pets.list': { get },
       '/reports': { get: { tags: ['Admin'] } },
+      '/languages': { get: { tags: ['Auth'], summary: 'Lists the languages of a page' } },
+      '/plans/{user}': { get: { tags: ['Account'] } },
+      '/sessions': { post: { tags: ['Auth'] } },
     },
   }
   const titles = async (...flags: string[]): Promise<string[]> => {
@@ -641,6 +644,7 @@ t.test('leaves out what is about accounts, signing in and administration, unless
     'POST /token: signing in',
     'GET /admin.pets.list: administration',
     'GET /reports: administration',
+    'POST /sessions: signing in',
   ])
   t.strictSame(await titles('--include', '*'), [])
 })

@@ -47,6 +47,15 @@ t.test('makes a key of 256 random bits, shows it once, and keeps its digest only
   t.match(await keys('new', 'no name'), { code: 1, stderr: /is no name/ })
   t.equal(readFileSync(FILE, 'utf8'), text)
   t.match(JSON.parse((await keys('list', '--json')).stdout), [{ name: 'acme' }])
+  const made: { readonly key: string } = JSON.parse((await keys('new', 'gamma', '--json')).stdout)
+  t.match(made, { name: 'gamma', key: /^rk_/, digest: /^[0-9a-f]{64}$/, file: FILE })
+  t.notMatch(readFileSync(FILE, 'utf8'), made.key)
+  t.strictSame(JSON.parse((await keys('revoke', 'gamma', '--json')).stdout), {
+    name: 'gamma',
+    revoked: 1,
+    file: FILE,
+  })
+  t.equal(readFileSync(FILE, 'utf8'), text)
 })
 
 t.test('serves a customer with a key without a payment, in either header', async (t) => {

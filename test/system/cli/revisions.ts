@@ -131,7 +131,8 @@ t.test('rolls back to a kept revision, also over a restart, until the file chang
   await until('the new file is served', async () => (await healthOf(restarted)).revision !== first)
   t.not((await healthOf(restarted)).revision, second)
 
-  t.match(await command('rollback', second, '--catalog', catalog), { code: 0 })
+  const again = await command('rollback', second, '--catalog', catalog, '--json')
+  t.match(JSON.parse(again.stdout), { revision: second, rolled_back: true })
   await until('the server rolls back', async () => (await healthOf(restarted)).revision === second)
   const third = (JSON.parse((await command('revisions', '--json')).stdout) as { revision: string }[])
     .map(({ revision }) => revision)

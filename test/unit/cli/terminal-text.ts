@@ -1,5 +1,5 @@
 import t from 'tap'
-import { columnsFor, painter, painterFor } from '../../../src/cli/terminal-text.ts'
+import { columnsFor, linesFor, painter, painterFor } from '../../../src/cli/terminal-text.ts'
 import { readEnv } from '../../../src/env.ts'
 import { runLine } from '../../support/run-command.ts'
 import { shippedCatalog } from '../../support/shipped-catalog.ts'
@@ -16,6 +16,15 @@ t.test('breaks the last column of a table at words, under itself, within 80 colu
     '                 thirteen fourteen',
     'ok     chain     fine',
   ])
+})
+
+t.test('breaks a sentence at words, as far in as it began, and gives it whole to a program', async (t) => {
+  const text = `    ${'word '.repeat(20).trim()}\n0x${'a'.repeat(64)}`
+  t.equal(
+    linesFor({ reader: 'person' }, text),
+    `    ${'word '.repeat(15).trim()}\n    ${'word '.repeat(5).trim()}\n0x${'a'.repeat(64)}`,
+  )
+  t.equal(linesFor({ reader: 'program' }, text), text)
 })
 
 t.test('gives a program every row on a line', async (t) => {

@@ -4,7 +4,11 @@ import { didYouMean, error, type Issue, type Position, wordIn } from '../issue.t
 import type { Path, SourceDocument } from '../yaml-document.ts'
 
 /** Paths that the engine always serves. */
-export const RESERVED = ['/payments/{id}', '/payments/{id}/{digest}'] as const
+export const RESERVED = [
+  '/payments/{id}',
+  '/payments/{id}/{digest}',
+  '/payments/{id}/{digest}/receipts',
+] as const
 
 /** A template may have a suffix that begins with a character no name contains: `{id}.pdf`. */
 const SEGMENT = /^(?:[A-Za-z0-9._~-]+|\{[a-z][a-z0-9_]*\}(?:[.~-][A-Za-z0-9._~-]*)?)$/

@@ -115,6 +115,16 @@ t.test('shows what still states the old price and revision before a new catalog 
   t.match(stdout, /^\* +revision +[\w-]+ +catalog +[\w-]+ +\/health$/m)
 })
 
+t.test('shows a person the differences within 80 columns', async (t) => {
+  const url = await openBehind((path, status, text) => [
+    status,
+    path === '/openapi.json' ? text.replace('"amount":"0.001000"', '"amount":"0.000100"') : text,
+  ])
+  const { out } = await runLine(['doctor', url], { reader: 'person' })
+  t.match(out, /^\/paid\/ping: price\n {2}0\.000100 in \/openapi\.json\n {2}0\.001000 in 402, /m)
+  for (const line of out.split('\n')) t.ok(line.length <= 80, line)
+})
+
 t.test('finds an OpenAPI document of a cache whose price differs from the 402s', async (t) => {
   const url = await openBehind((path, status, text) => [
     status,

@@ -262,6 +262,11 @@ t.test('finds a sale that is missing on chain, with the state of its authorizati
   t.match(text.out, `missing on chain: ${ids[0]}, 0.005000 USDC for util/workday`)
   t.match(text.out, /on the chain it was never used and has expired\./)
   t.match(text.out, /4 differences; nothing was changed/)
+  const argv = ['payments', 'reconcile', '--data-dir', seller.fixture.dataDir]
+  const variables = { PAY_TO: seller.payTo, RPC_URL_8453: past.chain.rpcUrl }
+  const shown = await runLine(argv, { variables, reader: 'person' })
+  t.match(shown.out, `missing on chain: ${ids[0]}`)
+  for (const line of shown.out.split('\n')) t.ok(line.length <= 80, line)
 })
 
 t.test('finds money without a sale: a third party’s authorization, and each abandoned payment', async (t) => {

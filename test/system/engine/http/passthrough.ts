@@ -322,6 +322,15 @@ t.test('counts what passes apart', async (t) => {
     server.log().find(({ route }) => route === 'passthrough'),
     { outcome: 'ok', method: 'GET' },
   )
+  const stats = (...flags: string[]) =>
+    runProgram(['stats', '--sandbox', '--data-dir', server.dataDir, ...flags], {})
+  let rows: { readonly name: string; readonly answers: number }[] = []
+  await until('the figures are stored', async () => {
+    rows = JSON.parse((await stats('--json')).stdout || '[]')
+    return rows.some(({ name }) => name === 'passthrough 404')
+  })
+  t.ok(rows.some(({ name, answers }) => name === 'passthrough 200' && answers > 0))
+  t.match((await stats()).stdout, /^PASSTHROUGH +REQUESTS .*\n200 +\d+ /m)
 })
 
 t.test('says why the site does not answer, and charges nothing', async (t) => {

@@ -1,12 +1,14 @@
+import { createServer } from 'node:http'
 import t from 'tap'
 import { privateKeyToAccount } from 'viem/accounts'
 import { createSiweMessage } from 'viem/siwe'
 import { isJsonObject, type Json, type JsonObject } from '../../../../src/engine/base/json.ts'
 import { at } from '../../../support/documents.ts'
 import { writeShop } from '../../../support/catalogs.ts'
-import { askJson } from '../../../support/http.ts'
+import { askJson, listening } from '../../../support/http.ts'
 import { callTool } from '../../../support/mcp.ts'
 import { encode, randomKey, readHeader } from '../../../support/payment.ts'
+import { runLine } from '../../../support/run-command.ts'
 import { startServer } from '../../../support/server.ts'
 
 const shop = writeShop(
@@ -29,7 +31,8 @@ const server = await startServer({
 t.teardown(() => server.stop())
 const MINE = `${server.url}/mine`
 const HOST = new URL(server.url).host
-const account = privateKeyToAccount(randomKey())
+const key = randomKey()
+const account = privateKeyToAccount(key)
 
 type Fields = Readonly<Record<string, string>>
 
@@ -182,4 +185,28 @@ t.test('says in its documents that the route needs a signature', async (t) => {
   })
   t.match(at(openapi, 'paths', '/mine', 'get', 'description'), /sign-in-with-x/)
   t.match(await (await fetch(`${server.url}/llms.txt`)).text(), /\/mine.*SIGN-IN-WITH-X/)
+})
+
+t.test('lets ratecard pay sign in, with the wallet of the buyer and without a payment', async (t) => {
+  const variables = { PAYER_PRIVATE_KEY: key, DATA_DIR: shop.directory }
+  const ran = await runLine(['pay', `${server.url}/mine/7?about=this`, '--json'], { variables })
+  t.equal(ran.code, 0, ran.err)
+  t.match(JSON.parse(ran.out), { status: 200, charged: 'no', body: { signer: account.address } })
+  const told = await runLine(['pay', MINE], { variables })
+  t.match(told, { code: 0, err: `signed in as ${account.address}` })
+  const nobody = await runLine(['pay', MINE], { variables: { DATA_DIR: shop.directory } })
+  t.match(nobody, { code: 4, err: /no wallet: set PAYER_PRIVATE_KEY/ })
+})
+
+t.test('signs in at no other address than the one that is called', async (t) => {
+  const asked = await fetch(MINE)
+  const elsewhere = await listening(
+    createServer((_, response) => {
+      response.writeHead(402, { 'PAYMENT-REQUIRED': asked.headers.get('payment-required') ?? '' }).end('{}')
+    }),
+  )
+  t.teardown(() => elsewhere.close())
+  const variables = { PAYER_PRIVATE_KEY: key, DATA_DIR: shop.directory }
+  const ran = await runLine(['pay', `${elsewhere.url}/mine`], { variables })
+  t.match(ran, { code: 4, err: /it asks to sign in at another service/ })
 })

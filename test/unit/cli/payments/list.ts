@@ -175,6 +175,18 @@ t.test('shows a person aligned columns that fit a terminal, and states in colour
   t.match(first.slice(head.indexOf('OPERATION')), /^util\//)
 })
 
+t.test('shows a person totals of several networks within 80 columns', async (t) => {
+  const fixture = openLedgerFixture(t)
+  for (const network of ['eip155:8453', 'eip155:137', 'eip155:43114']) {
+    const purchase = purchaseOf({ network })
+    await fixture.record(purchase, Date.now() - MINUTE, sell(receiptOf(purchase)))
+  }
+  const argv = ['payments', 'list', '--totals', '--data-dir', fixture.dataDir]
+  const { out } = await runLine(argv, { reader: 'person', variables: { NO_COLOR: '1' } })
+  t.match(out, /^revenue: .* on eip155:8453/m)
+  for (const line of out.split('\n')) t.ok(line.length <= 80, line)
+})
+
 t.test('says that a list is empty, and prints an empty array as JSON', async (t) => {
   const shelf = await fill(t)
   t.match(await list(t, shelf, '--route', 'nothing/here'), { code: 0, out: '', err: 'no payments' })

@@ -58,6 +58,14 @@ t.test('reads a path in every order of steps', async (t) => {
   t.same(holding(guard, held), held)
 })
 
+t.test('holds a path that ends at a mark for some servers and goes on behind it for others', async (t) => {
+  const guard = guardOf(
+    '  /v1/items/{id}: { price: 0.1, summary: I, parameters: { id: { type: string, example: a } } }\n',
+  )
+  const held = ['/v1/items/;\\#/a=b/a1', '/v1/items/%3f/#/x/y', '/v1/items/%23/;/x/y', '/v1/items/a#;?/x/y']
+  t.same(holding(guard, held), held)
+})
+
 t.test('holds where the site itself has what is sold', async (t) => {
   const guard = guardOf(`  /v1/ask/{topic}:
     price: 0.1

@@ -3,6 +3,7 @@ import Koa from 'koa'
 import t, { type Test } from 'tap'
 import { systemRuntime } from '../../../../src/engine/base/runtime.ts'
 import { passthrough, type PassthroughSettings } from '../../../../src/engine/http/passthrough.ts'
+import { RouteCounters } from '../../../../src/engine/usage/counts.ts'
 import { listening } from '../../../support/http.ts'
 
 /** A site behind nothing but the passthrough. */
@@ -22,6 +23,8 @@ async function openFront(
       serving: { now: { boundary: { site: new URL(site), isOurs: () => false } } },
       phase: () => 'serving',
       report: (fault) => faults.push(fault),
+      usageStore: { of: () => new RouteCounters() },
+      now: systemRuntime.now,
       ...settings,
     }),
   )

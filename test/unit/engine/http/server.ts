@@ -107,6 +107,23 @@ t.test('serves a client with an unknown expectation', async (t) => {
   t.match(got.headers, { 'content-length': /^\d+$/ })
 })
 
+t.test('asks for a body that is held back, and never inside an answer', async (t) => {
+  const app = new Koa()
+  app.use(async (ctx) => {
+    // The second answer waits for the first.
+    if (ctx.path === '/first') await new Promise((resolve) => setImmediate(resolve))
+    ctx.body = Buffer.from(`answer of ${ctx.path}`)
+  })
+  const { url } = await serving(t, {}, app)
+  const waiting = 'Host: x\r\nContent-Length: 1\r\nExpect: 100-continue\r\nConnection: close\r\n\r\nx'
+  const alone = await exchange(url, `POST /alone HTTP/1.1\r\n${waiting}`)
+  t.equal(alone.status, 100)
+  t.match(alone.body, /^HTTP\/1\.1 200 OK[^]*answer of \/alone$/)
+  const both = `GET /first HTTP/1.1\r\nHost: x\r\n\r\nPOST /second HTTP/1.1\r\n${waiting}`
+  const got = await exchange(url, both)
+  t.match(got.body, /^answer of \/firstHTTP\/1\.1 200 OK\r\n[^]*\r\n\r\nanswer of \/second$/)
+})
+
 t.test('closing waits for a request in flight and refuses new ones', async (t) => {
   const { app, entered, open } = gated()
   const server = await serving(t, {}, app)
