@@ -68,6 +68,7 @@ export function createChallenge(
   settings: ChallengeSettings,
 ): ListedChallenge {
   const { accepts, example, fit } = draftsOf(endpoint, price, settings)
+  const offered = extensionsOf(settings.offers)
   // Documents need no header, and the thread that renders them makes a challenge of every route.
   const draft = once(fit)
   // No header limits a listing.
@@ -96,7 +97,7 @@ export function createChallenge(
           ? accepts
           : draftsOf(endpoint, price, corrected(settings, reoffer)).accepts
         ).map(publish),
-        extensions: { [IDENTIFIER]: IDENTIFIER_EXTENSION, redelivery },
+        extensions: { ...offered, [IDENTIFIER]: IDENTIFIER_EXTENSION, redelivery },
       }
       // Transport MCP: both bindings, and the place where some clients look for the first.
       return {
@@ -109,13 +110,18 @@ export function createChallenge(
       x402Version: 2,
       resource: { url: example, ...listed },
       accepts: accepts.map(publish),
-      extensions: { bazaar: listing, [IDENTIFIER]: IDENTIFIER_EXTENSION },
+      extensions: { ...offered, bazaar: listing, [IDENTIFIER]: IDENTIFIER_EXTENSION },
     },
     get headerBytes() {
       return draft().headerBytes
     },
     listing: { operation: endpoint.operation.id, resource: listed, extensions: { bazaar: listing } },
   }
+}
+
+/** The extensions of all offers. */
+function extensionsOf(offers: readonly NetworkOffer[]): JsonObject {
+  return Object.fromEntries(offers.flatMap(({ extensions = {} }) => Object.entries(extensions)))
 }
 
 /** The settings with the offer that a scheme has corrected, for one payer. */
@@ -172,7 +178,8 @@ function drawDraft(
   const bazaar = bazaarExtension(endpoint, detail)
   // A described resource holds one member at least: its URL is put before it.
   const described = JSON.stringify(resource).slice(1)
-  const extensions = JSON.stringify({ bazaar, [IDENTIFIER]: IDENTIFIER_EXTENSION }).slice(0, -1)
+  const offered = extensionsOf(settings.offers)
+  const extensions = JSON.stringify({ ...offered, bazaar, [IDENTIFIER]: IDENTIFIER_EXTENSION }).slice(0, -1)
   const standing = `,${described},"accepts":${JSON.stringify(accepts)},"extensions":${extensions},"redelivery":{"info":{"token":"`
   const closing = `"},"schema":${JSON.stringify(TOKEN_SCHEMA)}}}`
   const bodyInV1 = settings.v1 && accepts.some(isOfferedInV1) ? v1Members(endpoint, accepts) : undefined

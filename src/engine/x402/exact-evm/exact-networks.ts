@@ -20,7 +20,6 @@ import { ListingReports } from '../facilitators/listing-reports.ts'
 import type { ListingReport } from '../../payment/listing-report.ts'
 import { checkNetwork, warningsOf } from './network-check.ts'
 import { addressOfKey } from '../../chains/evm/signature.ts'
-import type { AcceptedNetwork } from './accepted-network.ts'
 import type { X402Terms } from '../scheme.ts'
 import { createLocalSettler } from './own-settler.ts'
 import { openContext, type SettlementContext } from './settlement-context.ts'
@@ -61,7 +60,7 @@ type Look = (x402: X402Terms, report: (line: string) => void) => Promise<Inspect
 /** The networks of the catalog on which payments are accepted, each with its settlement. */
 export interface X402Networks {
   /** Networks of the catalog that can be offered now. */
-  of(x402: X402Terms): readonly AcceptedNetwork[]
+  of(x402: X402Terms): readonly SettleableNetwork[]
   /** Every network that can be settled on here, whether the catalog offers it or not. */
   reachable(x402: X402Terms): readonly SettleableNetwork[]
   /** Networks of the catalog that cannot be offered, and the settings that are missing for each. */
@@ -90,12 +89,19 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
   })
   const listings = new ListingReports(settings)
   const contexts: Contexts = new Map()
+  const contextOf = new Map(
+    NETWORKS.map((network) => [network.id, onceResolved(() => openOwn(network, settings, contexts))]),
+  )
   const settlers = new Map(
     NETWORKS.map((network) => [
       network.id,
-      onceResolved(() => openSettler(network, { ...settings, listings }, facilitators, contexts)),
+      onceResolved(async () => {
+        const context = await contextOf.get(network.id)?.()
+        return openSettler(network, { ...settings, listings }, facilitators, context)
+      }),
     ]),
   )
+  const accounts = [...new Set(settings.signerKeys.flatMap((key) => addressOfKey(key) ?? []))]
   /** Networks with another token than the offers name, and networks that nobody settles. */
   const withdrawn = new Set<string>()
   const [inspected, surveyed] = [new Reports(), new Reports()]
@@ -120,6 +126,16 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
           if (limited === undefined) throw new Error(`${network.id} is not in the table of networks`)
           return limited(limits[network.id] ?? network.limits)
         }),
+        own: settlesItself(network.chainId, settings)
+          ? {
+              accounts,
+              context: async () => {
+                const context = await contextOf.get(network.id)?.()
+                if (context === undefined) throw new Error(`there is no signer for ${network.id}`)
+                return { ...context, limits: limits[network.id] ?? network.limits }
+              },
+            }
+          : undefined,
         lookAtBlocks: async (blocks) => {
           const url = settings.rpcUrls[network.chainId]
           if (url === undefined) return CANNOT_LOOK
@@ -176,12 +192,11 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
   }
 }
 
-type Contexts = Map<string, Omit<SettlementContext, 'limits'>>
+type OpenedContext = Omit<SettlementContext, 'limits'>
 
-async function healthOf(
-  network: Network,
-  { signers, losses }: Omit<SettlementContext, 'limits'>,
-): Promise<NetworkHealth> {
+type Contexts = Map<string, OpenedContext>
+
+async function healthOf(network: Network, { signers, losses }: OpenedContext): Promise<NetworkHealth> {
   const { isClosed, reverts } = losses.totals
   const stuck = signers.ready.length === 0 ? 'the network does not include our transactions' : undefined
   const trouble = isClosed ? 'too many transactions have failed lately' : stuck
@@ -225,27 +240,39 @@ function settlesItself(chainId: number, { rpcUrls, signerKeys }: NetworkSettings
 /** A settler that goes as far as the catalog allows; a new revision may change that. */
 type Limited = (limits: Limits) => Settler
 
+/** What it takes to settle with our own signers, opened at the first payment; undefined where there are none. */
+async function openOwn(
+  network: Network,
+  settings: NetworkSettings,
+  contexts: Contexts,
+): Promise<OpenedContext | undefined> {
+  const url = settings.rpcUrls[network.chainId]
+  if (!settlesItself(network.chainId, settings) || url === undefined) return undefined
+  const chain = new Chain(url, settings.caller, settings.deadline)
+  const context = await openContext({ ...settings, network, chain })
+  contexts.set(network.id, context)
+  return context
+}
+
 /**
- * Our own signer if there is one, opened at the first payment. A settlement that was sent to a facilitator is
+ * Our own signers if there are any. A settlement that was sent to a facilitator is
  * finished by that facilitator, which alone knows its state.
  */
-async function openSettler(
+function openSettler(
   network: Network,
   settings: NetworkSettings & { readonly listings: ListingReports },
   facilitators: readonly Facilitator[],
-  contexts: Contexts,
-): Promise<Limited> {
+  context: OpenedContext | undefined,
+): Limited {
   const { rpcUrls, caller, deadline, now, sleep, listings } = settings
   const { id: networkId, chainId } = network
   const url = rpcUrls[chainId]
-  const chain = url === undefined ? undefined : new Chain(url, caller, deadline)
+  const chain = context?.chain ?? (url === undefined ? undefined : new Chain(url, caller, deadline))
   const theirs: Limited = (limits) => {
     const reader = chain === undefined ? undefined : { networkId, chain, limits }
     return createFacilitatorSettler({ networkId, facilitators, reader, now, sleep, listings })
   }
-  if (!settlesItself(chainId, settings) || chain === undefined) return theirs
-  const context = await openContext({ ...settings, network, chain })
-  contexts.set(networkId, context)
+  if (context === undefined) return theirs
   return (limits) => {
     const [ours, others] = [createLocalSettler({ ...context, limits }), theirs(limits)]
     return {
