@@ -12,7 +12,8 @@ import {
   type Hex,
 } from '../../../support/payment.ts'
 import { openShop } from '../../../support/shop.ts'
-import { signPermit, uptoFetch, UPTO_PROXY, type PermitFaults } from '../../../support/upto.ts'
+import { until } from '../../../support/until.ts'
+import { signPermit, uptoFetch, type PermitFaults } from '../../../support/upto.ts'
 
 const CATALOG = fileURLToPath(new URL('../../../fixtures/payments/upto.yaml', import.meta.url))
 const MUCH = 2n ** 255n
@@ -164,55 +165,61 @@ t.test('refuses uncharged and before any work', async (t) => {
   })
 })
 
-t.test('finishes a payment whose process is killed', async (t) => {
-  for (const [name, settled] of [
-    ['while it works', false],
-    ['while its transaction is in no block', true],
-  ] as const)
-    await t.test(name, async (t) => {
-      const key = await wallet()
-      const payment = await signPermit(await challengeOf(`${shop.url}/paid/work`), key)
-      const before = (await received()).length
-      const reached = Promise.withResolvers<void>()
-      const held = Promise.withResolvers<void>()
-      if (settled) await onchain.setMining('manual')
-      else
-        shop.upstream.during(() => {
-          reached.resolve()
-          return held.promise
-        })
-      const lost = send(`${shop.url}/paid/work?n=9`, payment.header).then(
-        () => 'answered',
-        () => 'lost',
-      )
-      if (settled) await until(async () => (await pool()) > 0)
-      else await reached.promise
-      await shop.restart(async () => {
-        held.resolve()
-        shop.upstream.during(async () => {})
-        if (settled) {
-          await onchain.mine()
-          await onchain.setMining('automatic')
-        }
-      })
-      t.equal(await lost, 'lost')
-      let answer = await send(`${shop.url}/paid/work?n=9`, payment.header)
-      for (; answer.status === 503; answer = await send(`${shop.url}/paid/work?n=9`, payment.header))
-        await delay(500)
-      t.equal(answer.status, 200)
-      t.equal((await received()).length - before, 1)
-    })
+t.test('has the work done again when its process is killed before anything is sent', async (t) => {
+  const payment = await signPermit(await challengeOf(work), await wallet())
+  const before = (await received()).length
+  let isWorking = false
+  shop.upstream.during(async () => {
+    isWorking = true
+    await delay(600_000, undefined, { ref: false })
+  })
+  const lost = outcomeOf(send(`${work}?n=9`, payment.header))
+  await until('it works', () => isWorking)
+  await shop.restart(async () => shop.upstream.during(async () => {}))
+  t.equal(await lost, 'lost')
+  t.equal((await bought(`${shop.url}/paid/work?n=9`, payment.header)).status, 200)
+  t.equal((await received()).length - before, 1)
 })
 
+t.test('finishes a payment whose process is killed after its transaction was sent', async (t) => {
+  const payment = await signPermit(await challengeOf(`${shop.url}/paid/work`), await wallet())
+  const before = { runs: shop.upstream.runs(), charges: (await received()).length }
+  await onchain.setMining('manual')
+  const lost = outcomeOf(send(`${shop.url}/paid/work?n=10`, payment.header))
+  await until('the node has its transaction', async () => (await pending()) > 0)
+  await shop.restart(async () => {
+    await onchain.mine()
+    await onchain.setMining('automatic')
+  })
+  t.equal(await lost, 'lost')
+  const answer = await bought(`${shop.url}/paid/work?n=10`, payment.header)
+  t.equal(answer.status, 200)
+  t.match(readHeader(answer, 'payment-response'), { success: true, amount: '10000' })
+  t.equal(shop.upstream.runs() - before.runs, 1)
+  t.equal((await received()).length - before.charges, 1)
+})
+
+function outcomeOf(request: Promise<Response>): Promise<string> {
+  return request.then(
+    ({ status }) => `answered ${status}`,
+    () => 'lost',
+  )
+}
+
+/** The answer to a payment, once it is known what has become of it. */
+async function bought(url: string, header: string): Promise<Response> {
+  for (;;) {
+    const answer = await send(url, header)
+    if (answer.status !== 503) return answer
+    await delay(500)
+  }
+}
+
 /** Transactions that the node has, and no block. */
-async function pool(): Promise<number> {
+async function pending(): Promise<number> {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'txpool_status', params: [] })
   const headers = { 'content-type': 'application/json' }
   const answer = await fetch(shop.chain.rpcUrl, { method: 'POST', headers, body })
   const { result } = (await answer.json()) as { readonly result: { readonly pending: string } }
   return Number(result.pending)
-}
-
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  while (!(await holds())) await delay(50)
 }
