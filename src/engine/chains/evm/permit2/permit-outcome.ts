@@ -112,7 +112,8 @@ export function settles(
   return sameAddress(permit.from, from) && BigInt(permit.nonce) === BigInt(nonce) && call.amount === value
 }
 
-function cancels({ data }: Log, nonce: bigint): boolean {
+/** Whether a log of Permit2 is the cancelation of a nonce. */
+export function cancels({ data }: Log, nonce: bigint): boolean {
   if (data.length !== 130) return false
   const [at, mask] = [BigInt(data.slice(0, 66)), BigInt(`0x${data.slice(66)}`)]
   return at === nonce >> 8n && isInBitmap(mask, nonce)
