@@ -10,6 +10,7 @@ import {
 } from '../catalog/catalog.ts'
 import { highestOf } from '../catalog/price/price.ts'
 import { spellPaths } from '../catalog/route-reference.ts'
+import type { Address } from '../base/address.ts'
 import { ERRORS, type CorrectedOffer } from '../base/errors.ts'
 import { asciiJson, compact, escapeNonAscii, type JsonObject } from '../base/json.ts'
 import { once } from '../base/once.ts'
@@ -23,6 +24,7 @@ import { bazaarExtension, COMPLETE, detailsOf, LEAST, reaches, type Detail } fro
 import { offerOf } from './exact-evm/accepted-network.ts'
 import type { Listing } from './listing.ts'
 import { IDENTIFIER, IDENTIFIER_EXTENSION } from './payload.ts'
+import { uptoOffer } from './upto-evm/upto-offer.ts'
 import { requirementsOf, type NetworkOffer, type Requirements } from './requirements.ts'
 import { isOfferedInV1, offersInV1 } from './v1.ts'
 
@@ -254,7 +256,7 @@ function mediaTypeOf({ kind, operation: { response } }: Endpoint): string {
 }
 
 /** Every address has this length. */
-const ANY_ADDRESS = `0x${'0'.repeat(40)}`
+const ANY_ADDRESS: Address = `0x${'0'.repeat(40)}`
 
 interface MeasuredRoute extends Drafts {
   readonly key: string
@@ -269,7 +271,11 @@ function measuredRoutes(
   const timeoutSeconds = Math.floor(x402.timeout / 1000)
   const offers = x402.networks
     .flatMap((id) => findNetwork(id) ?? [])
-    .map((network) => offerOf({ network, payTo: ANY_ADDRESS, timeoutSeconds, testnet: x402.testnet }))
+    .map((network) => ({ network, payTo: ANY_ADDRESS, timeoutSeconds, testnet: x402.testnet }))
+    .flatMap((accepted) => [
+      ...(x402.schemes.includes('exact') ? [offerOf(accepted)] : []),
+      ...(x402.schemes.includes('upto') ? [uptoOffer(accepted, ANY_ADDRESS, ['fixed', 'metered'])] : []),
+    ])
   const settings = { service, baseUrl, offers, v1: false, nextToken: () => '' }
   return routes.flatMap((route): MeasuredRoute[] => {
     const { price } = route.operation

@@ -151,12 +151,22 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
         .map((network) => ({ network, missing: missing(network, settings) }))
         .filter((each) => each.missing.length > 0),
     cautions: (x402) =>
-      facilitated(networksOf(x402), settings)
-        .filter(({ chainId }) => settings.rpcUrls[chainId] === undefined)
-        .map(
-          ({ title, id, chainId }) =>
-            `${title} (${id}) is settled by a facilitator alone: without ${settings.names.rpcUrl(chainId)} an unknown settlement stays unknown`,
-        ),
+      facilitated(networksOf(x402), settings).flatMap(({ title, id, chainId }) => {
+        const { names, rpcUrls } = settings
+        const rpcUrl = names.rpcUrl(chainId)
+        return [
+          ...(rpcUrls[chainId] === undefined
+            ? [
+                `${title} (${id}) is settled by a facilitator alone: without ${rpcUrl} an unknown settlement stays unknown`,
+              ]
+            : []),
+          ...(x402.schemes.includes('upto')
+            ? [
+                `${title} (${id}) does not offer upto, which is settled by your own account: it needs ${rpcUrl} and ${names.signerKeys}`,
+              ]
+            : []),
+        ]
+      }),
     inspect: async (x402, toOperator) => {
       const report = inspected.next(toOperator)
       const own = networksOf(x402).filter(({ chainId }) => settlesItself(chainId, settings))

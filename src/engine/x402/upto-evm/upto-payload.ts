@@ -2,10 +2,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { toChecksum, type Address } from '../../base/address.ts'
 import { isJsonObject } from '../../base/json.ts'
 import type { Approval, Permit } from '../../chains/evm/permit2/permit.ts'
+import { GAS_SPONSORING } from './gas-sponsoring.ts'
 import { faultOf, malformed, type Malformed, type PaymentPayload } from '../payload.ts'
-
-/** The extension with which a payer has its approval of Permit2 sent along (x402, eip2612_gas_sponsoring.md). */
-export const GAS_SPONSORING = 'eip2612GasSponsoring'
 
 /** What a payment of scheme upto contains. */
 export interface UptoPayload {

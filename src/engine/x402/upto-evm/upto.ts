@@ -11,9 +11,8 @@ import type { PaymentRecord } from '../../ledger/payment-record.ts'
 import { otherArguments } from '../../payment/call-price.ts'
 import { SETTLEMENT_FAILED, type Journal, type Settlement } from '../../payment/settlement.ts'
 import type { PaymentPayload } from '../payload.ts'
-import { matches, requirementsOf, toAtomic, type NetworkOffer, type PriceKind } from '../requirements.ts'
+import { matches, requirementsOf, toAtomic, type PriceKind } from '../requirements.ts'
 import type { Scheme, SchemePayment } from '../scheme.ts'
-import { offerOf, type AcceptedNetwork } from '../exact-evm/accepted-network.ts'
 import { verifyErc1271 } from '../exact-evm/contract-wallet.ts'
 import type { OwnSettlement, SettleableNetwork } from '../exact-evm/exact.ts'
 import { findTransfer } from '../exact-evm/onchain-status.ts'
@@ -21,7 +20,8 @@ import { resume } from '../exact-evm/own-settler.ts'
 import { validBefore } from './permit-order.ts'
 import { preflightPermit, releasePermit, settlePermit } from './permit-settler.ts'
 import { readUptoKey, uptoKey } from './upto-key.ts'
-import { GAS_SPONSORING, readUpto, type UptoPayload } from './upto-payload.ts'
+import { uptoOffer } from './upto-offer.ts'
+import { readUpto, type UptoPayload } from './upto-payload.ts'
 
 /** A network whose payments our own accounts settle. */
 export type OwnNetwork = SettleableNetwork & { readonly own: OwnSettlement }
@@ -48,7 +48,7 @@ export function uptoScheme({ offered, reachable, prices }: UptoNetworks): Scheme
   const networkOf = (id: string): OwnNetwork | undefined => reachable.find(({ network }) => network.id === id)
   return {
     name: 'upto',
-    offers: offered.map((network) => uptoOffer(network, prices)),
+    offers: offered.map((network) => uptoOffer(network, network.own.accounts[0] ?? '', prices)),
     knows: (network) => networkOf(network) !== undefined,
     payerKey: evmPayerKey,
     decode: (payload) => {
@@ -63,28 +63,6 @@ export function uptoScheme({ offered, reachable, prices }: UptoNetworks): Scheme
     resettle: (entry, journal) => resettle(networkOf(entry.network), entry, journal),
     lookAtBlocks: async (network, blocks) => (await networkOf(network)?.lookAtBlocks(blocks)) ?? CANNOT_LOOK,
   }
-}
-
-/** What is offered on a network. Clients let the first of our accounts settle. */
-function uptoOffer(
-  network: AcceptedNetwork & Pick<OwnNetwork, 'own'>,
-  prices: readonly PriceKind[],
-): NetworkOffer {
-  const { extra, ...offer } = offerOf(network)
-  const [facilitatorAddress = ''] = network.own.accounts
-  return {
-    ...offer,
-    scheme: 'upto',
-    prices,
-    extra: { ...extra, facilitatorAddress },
-    extensions: { [GAS_SPONSORING]: SPONSORING },
-  }
-}
-
-/** Every byte is sent with each 402: the specification has the schema. */
-const SPONSORING = {
-  info: { description: 'An EIP-2612 approval of Permit2 is sent with the payment.', version: '1' },
-  schema: {},
 }
 
 async function resolve(network: OwnNetwork | undefined, entry: PaymentRecord): Promise<Settlement> {
@@ -182,7 +160,7 @@ function uptoPayment(
     // The nonces of approvals are used one after the other: two at the same time would void each other.
     ...(approval && { lockKey: `upto:${network.id}:${permit.from}` }),
     check: ({ endpoint, price, settle, timeoutSeconds = accepted.timeoutSeconds }, now) => {
-      const { extra, ...offer } = uptoOffer({ ...accepted, timeoutSeconds }, prices)
+      const { extra, ...offer } = uptoOffer({ ...accepted, timeoutSeconds }, permit.facilitator, prices)
       const { facilitatorAddress: _named, ...rest } = extra
       // The witness is signed, and an offer of another process or of a moment ago may have named another of our accounts.
       const offered = requirementsOf({ ...offer, extra: rest }, price, settle)
