@@ -70,7 +70,7 @@ export function createChallenge(
   settings: ChallengeSettings,
 ): ListedChallenge {
   const { accepts, example, fit } = draftsOf(endpoint, price, settings)
-  const offered = extensionsOf(settings.offers)
+  const offered = extensionsOf(settings.offers, accepts)
   // Documents need no header, and the thread that renders them makes a challenge of every route.
   const draft = once(fit)
   // No header limits a listing.
@@ -121,9 +121,12 @@ export function createChallenge(
   }
 }
 
-/** The extensions of all offers. */
-function extensionsOf(offers: readonly NetworkOffer[]): JsonObject {
-  return Object.fromEntries(offers.flatMap(({ extensions = {} }) => Object.entries(extensions)))
+/** The extensions of the offers that are made. */
+function extensionsOf(offers: readonly NetworkOffer[], accepts: readonly Requirements[]): JsonObject {
+  const made = offers.filter((offer) =>
+    accepts.some(({ scheme, network }) => scheme === offer.scheme && network === offer.network),
+  )
+  return Object.fromEntries(made.flatMap(({ extensions = {} }) => Object.entries(extensions)))
 }
 
 /** The settings with the offer that a scheme has corrected, for one payer. */
@@ -180,7 +183,7 @@ function drawDraft(
   const bazaar = bazaarExtension(endpoint, detail)
   // A described resource holds one member at least: its URL is put before it.
   const described = JSON.stringify(resource).slice(1)
-  const offered = extensionsOf(settings.offers)
+  const offered = extensionsOf(settings.offers, accepts)
   const extensions = JSON.stringify({ ...offered, bazaar, [IDENTIFIER]: IDENTIFIER_EXTENSION }).slice(0, -1)
   const standing = `,${described},"accepts":${JSON.stringify(accepts)},"extensions":${extensions},"redelivery":{"info":{"token":"`
   const closing = `"},"schema":${JSON.stringify(TOKEN_SCHEMA)}}}`

@@ -24,7 +24,7 @@ import type { X402Terms } from '../scheme.ts'
 import { createLocalSettler } from './own-settler.ts'
 import { openContext, type SettlementContext } from './settlement-context.ts'
 import { type Settler } from './settler.ts'
-import type { SettleableNetwork } from './exact.ts'
+import type { OwnSettlement, SettleableNetwork } from './exact.ts'
 
 export interface NetworkSettings {
   readonly payTo: string
@@ -89,16 +89,17 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
   })
   const listings = new ListingReports(settings)
   const contexts: Contexts = new Map()
-  const contextOf = new Map(
-    NETWORKS.map((network) => [network.id, onceResolved(() => openOwn(network, settings, contexts))]),
+  const own = new Map(
+    NETWORKS.flatMap((network) => {
+      const url = settings.rpcUrls[network.chainId]
+      if (url === undefined || !settlesItself(network.chainId, settings)) return []
+      return [[network.id, onceResolved(() => openOwn(network, url, settings, contexts))] as const]
+    }),
   )
   const settlers = new Map(
     NETWORKS.map((network) => [
       network.id,
-      onceResolved(async () => {
-        const context = await contextOf.get(network.id)?.()
-        return openSettler(network, { ...settings, listings }, facilitators, context)
-      }),
+      onceResolved(() => openSettler(network, { ...settings, listings }, facilitators, own.get(network.id))),
     ]),
   )
   const accounts = [...new Set(settings.signerKeys.flatMap((key) => addressOfKey(key) ?? []))]
@@ -113,6 +114,11 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
   }
   const networksOf = ({ networks }: X402Terms): Network[] => networks.flatMap((id) => findNetwork(id) ?? [])
   const payTo = isAddress(settings.payTo) ? toChecksum(settings.payTo) : settings.payTo
+  const ownOf = ({ id }: Network, limits: Limits): OwnSettlement | undefined => {
+    const openContextOf = own.get(id)
+    if (openContextOf === undefined) return undefined
+    return { accounts, context: async () => ({ ...(await openContextOf()), limits }) }
+  }
   const open = (networks: readonly Network[], { timeout, limits, testnet }: X402Terms): SettleableNetwork[] =>
     networks
       .filter((network) => missing(network, settings).length === 0)
@@ -126,16 +132,7 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
           if (limited === undefined) throw new Error(`${network.id} is not in the table of networks`)
           return limited(limits[network.id] ?? network.limits)
         }),
-        own: settlesItself(network.chainId, settings)
-          ? {
-              accounts,
-              context: async () => {
-                const context = await contextOf.get(network.id)?.()
-                if (context === undefined) throw new Error(`there is no signer for ${network.id}`)
-                return { ...context, limits: limits[network.id] ?? network.limits }
-              },
-            }
-          : undefined,
+        own: ownOf(network, limits[network.id] ?? network.limits),
         lookAtBlocks: async (blocks) => {
           const url = settings.rpcUrls[network.chainId]
           if (url === undefined) return CANNOT_LOOK
@@ -202,11 +199,25 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
   }
 }
 
-type OpenedContext = Omit<SettlementContext, 'limits'>
+type OwnContext = Omit<SettlementContext, 'limits'>
+type Contexts = Map<string, OwnContext>
 
-type Contexts = Map<string, OpenedContext>
+async function openOwn(
+  network: Network,
+  url: string,
+  settings: NetworkSettings,
+  contexts: Contexts,
+): Promise<OwnContext> {
+  const chain = new Chain(url, settings.caller, settings.deadline)
+  const context = await openContext({ ...settings, network, chain })
+  contexts.set(network.id, context)
+  return context
+}
 
-async function healthOf(network: Network, { signers, losses }: OpenedContext): Promise<NetworkHealth> {
+async function healthOf(
+  network: Network,
+  { signers, losses }: Omit<SettlementContext, 'limits'>,
+): Promise<NetworkHealth> {
   const { isClosed, reverts } = losses.totals
   const stuck = signers.ready.length === 0 ? 'the network does not include our transactions' : undefined
   const trouble = isClosed ? 'too many transactions have failed lately' : stuck
@@ -250,39 +261,26 @@ function settlesItself(chainId: number, { rpcUrls, signerKeys }: NetworkSettings
 /** A settler that goes as far as the catalog allows; a new revision may change that. */
 type Limited = (limits: Limits) => Settler
 
-/** What it takes to settle with our own signers, opened at the first payment; undefined where there are none. */
-async function openOwn(
-  network: Network,
-  settings: NetworkSettings,
-  contexts: Contexts,
-): Promise<OpenedContext | undefined> {
-  const url = settings.rpcUrls[network.chainId]
-  if (!settlesItself(network.chainId, settings) || url === undefined) return undefined
-  const chain = new Chain(url, settings.caller, settings.deadline)
-  const context = await openContext({ ...settings, network, chain })
-  contexts.set(network.id, context)
-  return context
-}
-
 /**
- * Our own signers if there are any. A settlement that was sent to a facilitator is
+ * Our own signer if there is one, opened at the first payment. A settlement that was sent to a facilitator is
  * finished by that facilitator, which alone knows its state.
  */
-function openSettler(
+async function openSettler(
   network: Network,
   settings: NetworkSettings & { readonly listings: ListingReports },
   facilitators: readonly Facilitator[],
-  context: OpenedContext | undefined,
-): Limited {
+  openOwnContext: (() => Promise<OwnContext>) | undefined,
+): Promise<Limited> {
   const { rpcUrls, caller, deadline, now, sleep, listings } = settings
   const { id: networkId, chainId } = network
   const url = rpcUrls[chainId]
-  const chain = context?.chain ?? (url === undefined ? undefined : new Chain(url, caller, deadline))
+  const chain = url === undefined ? undefined : new Chain(url, caller, deadline)
   const theirs: Limited = (limits) => {
     const reader = chain === undefined ? undefined : { networkId, chain, limits }
     return createFacilitatorSettler({ networkId, facilitators, reader, now, sleep, listings })
   }
-  if (context === undefined) return theirs
+  if (openOwnContext === undefined) return theirs
+  const context = await openOwnContext()
   return (limits) => {
     const [ours, others] = [createLocalSettler({ ...context, limits }), theirs(limits)]
     return {
