@@ -58,7 +58,7 @@ function toSpelling(address: string): Hex {
 function challengeOf({ offers }: Scheme): Challenge {
   const accepts = offers.map((offer) => requirementsFor(offer, CEILING.toString(), 'after'))
   const resource = { url: 'https://api.example.com/paid/work' }
-  const challenge: JsonObject = {
+  const challenge: object = {
     x402Version: 2,
     error: 'payment_required',
     resource,
