@@ -16,7 +16,7 @@ import type { Scheme, SchemePayment } from '../scheme.ts'
 import { verifyErc1271 } from '../exact-evm/contract-wallet.ts'
 import type { OwnSettlement, SettleableNetwork } from '../exact-evm/exact.ts'
 import { findTransfer } from '../exact-evm/onchain-status.ts'
-import { resume } from '../exact-evm/own-settler.ts'
+import { resendOwn, resume } from '../exact-evm/own-settler.ts'
 import { validBefore } from './permit-order.ts'
 import { preflightPermit, releasePermit, settlePermit } from './permit-settler.ts'
 import { readUptoKey, uptoKey } from './upto-key.ts'
@@ -60,6 +60,10 @@ export function uptoScheme({ offered, reachable, prices }: UptoNetworks): Scheme
         : { kind: 'payment', payment: uptoPayment(payload, upto.payload, network, prices) }
     },
     resolve: (entry) => resolve(networkOf(entry.network), entry),
+    resend: async ({ network, dispatch }) => {
+      const own = networkOf(network)?.own
+      if (own !== undefined) await resendOwn(await own.context(), dispatch)
+    },
     resettle: (entry, journal) => resettle(networkOf(entry.network), entry, journal),
     lookAtBlocks: async (network, blocks) => (await networkOf(network)?.lookAtBlocks(blocks)) ?? CANNOT_LOOK,
   }
@@ -68,14 +72,16 @@ export function uptoScheme({ offered, reachable, prices }: UptoNetworks): Scheme
 async function resolve(network: OwnNetwork | undefined, entry: PaymentRecord): Promise<Settlement> {
   const expected = expectedOf(network, entry)
   if (network === undefined || expected === undefined) return NOT_CONFIGURED
-  const { answer, payer, dispatch, createdAt } = entry
+  const { answer, payer, dispatch, failedIn, createdAt } = entry
   // Work that costs nothing has an answer, and nothing is sent for it.
   if (expected.value === 0n && answer !== undefined && dispatch === undefined)
     return free(network.network.id, payer)
   const context = await network.own.context()
-  if (dispatch?.kind === 'own') return resume(context, expected, dispatch, entry.validBefore, createdAt)
   // When nothing was sent for it, a permit that is unused now has failed, whatever its deadline.
-  return findTransfer(context, expected, 0, createdAt)
+  const end = dispatch === undefined && failedIn === undefined ? 0 : entry.validBefore
+  return dispatch?.kind === 'own'
+    ? resume(context, expected, dispatch, end, createdAt)
+    : findTransfer(context, expected, end, createdAt)
 }
 
 /** Carries a permit out again whose transaction can never be mined any more. */
