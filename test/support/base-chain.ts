@@ -19,10 +19,15 @@ const USD_COIN = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
 
 const TOKEN = parseAbi([
   'function transfer(address to, uint256 value) returns (bool)',
+  'function approve(address spender, uint256 value) returns (bool)',
   'function blacklist(address account)',
   'function cancelAuthorization(address authorizer, bytes32 nonce, bytes signature)',
   'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)',
 ])
+
+const PERMIT2 = '0x000000000022D473030F116dDEE9F6B43aC78BA3'
+
+const NONCES = parseAbi(['function invalidateUnorderedNonces(uint256 wordPos, uint256 mask)'])
 
 const USE = parseAbi([
   'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
@@ -59,6 +64,10 @@ export interface OnchainClient {
   received(by: string): Promise<bigint[]>
   /** Moves tokens out of any account. */
   drain(from: Hex, to: Hex, value: bigint): Promise<void>
+  /** Allows Permit2 to move tokens of an account. */
+  approvePermit2(owner: Hex, value: bigint): Promise<void>
+  /** Cancels a nonce of Permit2, as its owner may until it is used. */
+  cancelPermit(owner: Hex, nonce: bigint): Promise<void>
   blacklist(account: Hex): Promise<void>
   /** How often a payer was charged. */
   charges(payer: string): Promise<number>
@@ -127,6 +136,22 @@ export function onchainClient({
     drain: async (from, to, value) => {
       await as(from, (account) =>
         client.writeContract({ ...write, account, functionName: 'transfer', args: [to, value] }),
+      )
+    },
+    approvePermit2: async (owner, value) => {
+      await as(owner, (account) =>
+        client.writeContract({ ...write, account, functionName: 'approve', args: [PERMIT2, value] }),
+      )
+    },
+    cancelPermit: async (owner, nonce) => {
+      await as(owner, (account) =>
+        client.writeContract({
+          address: PERMIT2,
+          abi: NONCES,
+          account,
+          functionName: 'invalidateUnorderedNonces',
+          args: [nonce >> 8n, 1n << (nonce & 255n)],
+        }),
       )
     },
     blacklist: async (account) => {

@@ -14,9 +14,10 @@ import type { Limits } from '../../src/engine/base/networks.ts'
 import { Chain } from '../../src/engine/chains/evm/chain.ts'
 import type { Journal, Settlement } from '../../src/engine/payment/settlement.ts'
 import { settle } from '../../src/engine/x402/exact-evm/own-settler.ts'
+import { orderOf } from '../../src/engine/x402/exact-evm/preflight.ts'
 import { openContext, type SettlementContext } from '../../src/engine/x402/exact-evm/settlement-context.ts'
 import type { Authorization } from '../../src/engine/chains/evm/eip3009/authorization.ts'
-import type { ExpectedTransfer } from '../../src/engine/chains/evm/eip3009/token-state.ts'
+import { BY_AUTHORIZATION, type ExpectedPayment } from '../../src/engine/chains/evm/transfer-proof.ts'
 import type { EvmChain } from '../../src/sandbox/evm/chain.ts'
 import { addressOf, inTexts, randomKey, sign, type Challenge, type Faults, type Hex } from './payment.ts'
 import { networkNamed, PAY_TO } from './shipped-catalog.ts'
@@ -91,7 +92,7 @@ export async function openSettlementContext(
 /** An authorization as a buyer has signed it. */
 export interface Signed {
   readonly key: Hex
-  readonly expected: ExpectedTransfer
+  readonly expected: ExpectedPayment
   readonly authorization: Authorization
   readonly signature: Hex
 }
@@ -121,7 +122,14 @@ export async function authorize(chain: EvmChain, key = randomKey(), faults: Faul
   const { from, to, value, nonce } = authorization
   return {
     key,
-    expected: { token: BASE.token.address, from: toChecksum(from), to: toChecksum(to), value, nonce },
+    expected: {
+      token: BASE.token.address,
+      from: toChecksum(from),
+      to: toChecksum(to),
+      value,
+      nonce,
+      proof: BY_AUTHORIZATION,
+    },
     authorization: inTexts(authorization),
     signature,
   }
@@ -153,7 +161,8 @@ export function settleOn(
   { expected, authorization, signature }: Signed,
   journal: Journal = newRecorder(),
 ): Promise<Settlement> {
-  return settle(context, expected, { authorization, signature, signedBy: 'key' }, journal)
+  const order = orderOf(context, expected, { authorization, signature, signedBy: 'key' })
+  return settle(context, order, journal)
 }
 
 const TOKEN = parseAbi([

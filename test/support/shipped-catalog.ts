@@ -48,6 +48,7 @@ export function quietX402(
     timeoutSeconds: 60,
     testnet: false,
     settler: () => Promise.reject(new Error('nothing is settled here')),
+    own: undefined,
     lookAtBlocks: () => Promise.reject(new Error('no block is looked at here')),
   }))
   return createX402({

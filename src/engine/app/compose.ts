@@ -11,6 +11,7 @@ import type { FacilitatorAccess } from '../x402/facilitators/facilitator-client.
 import type { OnFacilitatorOutcome } from '../x402/facilitators/observed-facilitator.ts'
 import { openX402Networks, type X402Networks } from '../x402/exact-evm/exact-networks.ts'
 import { exactScheme } from '../x402/exact-evm/exact.ts'
+import { ownNetworks, uptoScheme } from '../x402/upto-evm/upto.ts'
 import type { OpenScheme, Scheme, X402Terms } from '../x402/scheme.ts'
 import { createX402 } from '../x402/x402.ts'
 import type { ReceiptSigner } from '../receipts/receipt-signer.ts'
@@ -150,5 +151,12 @@ export function schemesOf(x402: X402Terms, networks: AllNetworks): readonly Sche
     offered: x402.schemes.includes('exact') ? networks.x402.of(x402) : [],
     reachable: networks.x402.reachable(x402),
   })
-  return [...(isClosed ? [] : [exact]), ...networks.schemes.map((schemeOf) => schemeOf(x402))]
+  const upto = uptoScheme({
+    offered: ownNetworks(networks.x402.of(x402)),
+    reachable: ownNetworks(networks.x402.reachable(x402)),
+    prices: x402.schemes.includes('upto') ? ['fixed', 'metered'] : ['metered'],
+  })
+  const order = [...x402.schemes, exact.name, upto.name]
+  const built = [exact, upto].toSorted((a, b) => order.indexOf(a.name) - order.indexOf(b.name))
+  return [...(isClosed ? [] : built), ...networks.schemes.map((schemeOf) => schemeOf(x402))]
 }

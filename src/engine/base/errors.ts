@@ -175,6 +175,58 @@ export const ERRORS = {
     'Transfer would fail',
     'The token refuses this transfer: check the payer’s balance and that the token is not paused for it.',
   ),
+  invalid_permit2_spender: kind(
+    402,
+    'Permit names another spender',
+    'Set spender to the proxy of scheme upto, 0x4020A4f3b7b90ccA423B9fabCc0CE57C6C240002.',
+  ),
+  invalid_permit2_recipient_mismatch: kind(
+    402,
+    'Permit pays someone else',
+    'Set witness.to to the offer’s payTo.',
+  ),
+  upto_facilitator_mismatch: kind(
+    402,
+    'Permit names another account for its settlement',
+    'Set witness.facilitator to facilitatorAddress of the offer’s extra.',
+  ),
+  permit2_token_mismatch: kind(
+    402,
+    'Permit is for another token',
+    'Set permitted.token to the offer’s asset.',
+  ),
+  permit2_amount_mismatch: kind(
+    402,
+    'Permit has another amount',
+    'Set permitted.amount to the offer’s amount, exactly: the most that the call may cost.',
+  ),
+  permit2_deadline_expired: kind(
+    402,
+    'Permit expires too soon or too late',
+    'Set deadline to now plus maxTimeoutSeconds and send it at once.',
+  ),
+  permit2_not_yet_valid: kind(402, 'Permit is not valid yet', 'Set witness.validAfter to 0.'),
+  invalid_permit2_signature: kind(
+    402,
+    'Signature does not match',
+    'Sign PermitWitnessTransferFrom of Permit2 with the key of permit2Authorization.from, for the chain of the offer.',
+  ),
+  permit2_allowance_required: kind(
+    402,
+    'Permit2 may not move the payer’s token',
+    'Approve Permit2, 0x000000000022D473030F116dDEE9F6B43aC78BA3, for the token once, or send a signed approval in extensions.eip2612GasSponsoring, for the amount of the permit.',
+  ),
+  permit2_insufficient_balance: kind(
+    402,
+    'Payer’s balance is too low',
+    'Fund the paying address on the network of the offer with the full amount of the permit, or pay on another network.',
+  ),
+  permit2_invalid_nonce: kind(402, 'Permit was used before', 'Sign a new permit with a fresh nonce.'),
+  permit2_simulation_failed: kind(
+    402,
+    'Transfer would fail',
+    'The token refuses this transfer: check the payer’s balance and that the token is not paused for it.',
+  ),
   settlement_failed: kind(
     402,
     'Settlement failed',

@@ -102,7 +102,9 @@ export function compareRefund(entry: PaymentRecord, isShown: boolean): Differenc
 
 /** Whether the chain has to be asked for an entry that it has not shown by itself. */
 export function isQuestionable({ receipt, state }: PaymentRecord): boolean {
-  return receipt !== undefined || state === 'settling' || state === 'unknown'
+  // A charge of zero has no transaction.
+  if (receipt !== undefined) return receipt.transaction !== ''
+  return state === 'settling' || state === 'unknown'
 }
 
 /** Compares a questionable record with the present state of the chain. */

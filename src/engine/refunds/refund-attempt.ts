@@ -2,10 +2,8 @@ import { isAddress, sameAddress, type Address } from '../base/address.ts'
 import type { Chain } from '../chains/evm/chain.ts'
 import type { PaymentRecord, Refund } from '../ledger/payment-record.ts'
 import { refunderIn, type RefundTerms } from './refund-proof.ts'
-import {
-  authorizationOutcome,
-  type AuthorizationOutcome,
-} from '../chains/evm/eip3009/authorization-outcome.ts'
+import { authorizationOutcome } from '../chains/evm/eip3009/authorization-outcome.ts'
+import type { TransferOutcome } from '../chains/evm/transfer-outcome.ts'
 import { FINAL_BLOCKS, isOver } from '../chains/evm/finality.ts'
 
 /** A refund whose transaction was recorded, and may have been broadcast. */
@@ -83,7 +81,7 @@ async function fateOfAuthorization(
 ): Promise<RefundFate> {
   const expected = { token, from: sender, to: payer, value, nonce: mark }
   const since = settledAt ?? createdAt
-  const outcome = (confirmations: number, end: number): Promise<AuthorizationOutcome | undefined> =>
+  const outcome = (confirmations: number, end: number): Promise<TransferOutcome | undefined> =>
     authorizationOutcome({ chain, confirmations }, expected, since, (block) => isOver(block, end))
   const seen = await outcome(1, Infinity)
   if (seen?.kind === 'moved') return { kind: 'refunded', hash: seen.transaction, sender }

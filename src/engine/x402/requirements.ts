@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Operation } from '../catalog/catalog.ts'
-import type { Json } from '../base/json.ts'
+import type { Json, JsonObject } from '../base/json.ts'
 import { formatPrice, PRICE_DECIMALS, type Micros } from '../base/money.ts'
 
 /** One entry of `accepts` (x402 v2 core §5.1.2). */
@@ -39,6 +39,8 @@ export interface NetworkOffer {
   /** Seconds a signed payment is valid. */
   readonly timeoutSeconds: number
   readonly extra: Readonly<Record<string, Json>>
+  /** Extensions of a 402 with this offer that its clients look for, by name. */
+  readonly extensions?: JsonObject
 }
 
 /**

@@ -10,6 +10,7 @@ import {
 } from '../catalog/catalog.ts'
 import { highestOf } from '../catalog/price/price.ts'
 import { spellPaths } from '../catalog/route-reference.ts'
+import type { Address } from '../base/address.ts'
 import { ERRORS, type CorrectedOffer } from '../base/errors.ts'
 import { asciiJson, compact, escapeNonAscii, type JsonObject } from '../base/json.ts'
 import { once } from '../base/once.ts'
@@ -23,6 +24,7 @@ import { bazaarExtension, COMPLETE, detailsOf, LEAST, reaches, type Detail } fro
 import { offerOf } from './exact-evm/accepted-network.ts'
 import type { Listing } from './listing.ts'
 import { IDENTIFIER, IDENTIFIER_EXTENSION } from './payload.ts'
+import { uptoOffer } from './upto-evm/upto-offer.ts'
 import { requirementsOf, type NetworkOffer, type Requirements } from './requirements.ts'
 import { isOfferedInV1, offersInV1 } from './v1.ts'
 
@@ -68,6 +70,7 @@ export function createChallenge(
   settings: ChallengeSettings,
 ): ListedChallenge {
   const { accepts, example, fit } = draftsOf(endpoint, price, settings)
+  const offered = extensionsOf(settings.offers, accepts)
   // Documents need no header, and the thread that renders them makes a challenge of every route.
   const draft = once(fit)
   // No header limits a listing.
@@ -96,7 +99,7 @@ export function createChallenge(
           ? accepts
           : draftsOf(endpoint, price, corrected(settings, reoffer)).accepts
         ).map(publish),
-        extensions: { [IDENTIFIER]: IDENTIFIER_EXTENSION, redelivery },
+        extensions: { ...offered, [IDENTIFIER]: IDENTIFIER_EXTENSION, redelivery },
       }
       // Transport MCP: both bindings, and the place where some clients look for the first.
       return {
@@ -109,13 +112,21 @@ export function createChallenge(
       x402Version: 2,
       resource: { url: example, ...listed },
       accepts: accepts.map(publish),
-      extensions: { bazaar: listing, [IDENTIFIER]: IDENTIFIER_EXTENSION },
+      extensions: { ...offered, bazaar: listing, [IDENTIFIER]: IDENTIFIER_EXTENSION },
     },
     get headerBytes() {
       return draft().headerBytes
     },
     listing: { operation: endpoint.operation.id, resource: listed, extensions: { bazaar: listing } },
   }
+}
+
+/** The extensions of the offers that are made. */
+function extensionsOf(offers: readonly NetworkOffer[], accepts: readonly Requirements[]): JsonObject {
+  const made = offers.filter((offer) =>
+    accepts.some(({ scheme, network }) => scheme === offer.scheme && network === offer.network),
+  )
+  return Object.fromEntries(made.flatMap(({ extensions = {} }) => Object.entries(extensions)))
 }
 
 /** The settings with the offer that a scheme has corrected, for one payer. */
@@ -172,7 +183,8 @@ function drawDraft(
   const bazaar = bazaarExtension(endpoint, detail)
   // A described resource holds one member at least: its URL is put before it.
   const described = JSON.stringify(resource).slice(1)
-  const extensions = JSON.stringify({ bazaar, [IDENTIFIER]: IDENTIFIER_EXTENSION }).slice(0, -1)
+  const offered = extensionsOf(settings.offers, accepts)
+  const extensions = JSON.stringify({ ...offered, bazaar, [IDENTIFIER]: IDENTIFIER_EXTENSION }).slice(0, -1)
   const standing = `,${described},"accepts":${JSON.stringify(accepts)},"extensions":${extensions},"redelivery":{"info":{"token":"`
   const closing = `"},"schema":${JSON.stringify(TOKEN_SCHEMA)}}}`
   const bodyInV1 = settings.v1 && accepts.some(isOfferedInV1) ? v1Members(endpoint, accepts) : undefined
@@ -247,7 +259,7 @@ function mediaTypeOf({ kind, operation: { response } }: Endpoint): string {
 }
 
 /** Every address has this length. */
-const ANY_ADDRESS = `0x${'0'.repeat(40)}`
+const ANY_ADDRESS: Address = `0x${'0'.repeat(40)}`
 
 interface MeasuredRoute extends Drafts {
   readonly key: string
@@ -262,7 +274,11 @@ function measuredRoutes(
   const timeoutSeconds = Math.floor(x402.timeout / 1000)
   const offers = x402.networks
     .flatMap((id) => findNetwork(id) ?? [])
-    .map((network) => offerOf({ network, payTo: ANY_ADDRESS, timeoutSeconds, testnet: x402.testnet }))
+    .map((network) => ({ network, payTo: ANY_ADDRESS, timeoutSeconds, testnet: x402.testnet }))
+    .flatMap((accepted) => [
+      ...(x402.schemes.includes('exact') ? [offerOf(accepted)] : []),
+      ...(x402.schemes.includes('upto') ? [uptoOffer(accepted, ANY_ADDRESS, ['fixed', 'metered'])] : []),
+    ])
   const settings = { service, baseUrl, offers, v1: false, nextToken: () => '' }
   return routes.flatMap((route): MeasuredRoute[] => {
     const { price } = route.operation

@@ -83,7 +83,7 @@ export function createX402({ service, baseUrl, schemes, v1, receipts, random }: 
     name: 'x402',
     // A signed payment contains its own validity.
     longestWork: Infinity,
-    payerKeys: (text) => schemes.flatMap((scheme) => scheme.payerKey(text) ?? []),
+    payerKeys: (text) => [...new Set(schemes.flatMap((scheme) => scheme.payerKey(text) ?? []))],
     detect: ({ 'payment-signature': header, [PAYMENT_V1]: older }) => {
       if (header !== undefined && older !== undefined) return TWO_VERSIONS
       if (header !== undefined) return readHeader(header, takeV2)

@@ -6,8 +6,8 @@ interface IERC1271 {
 }
 
 /// @title Money without value, for a chain that lives on one machine.
-/// @notice Answers a payment as USDC does (ERC-20, EIP-3009, ERC-1271) down to the revert strings, because the code that
-/// reads them must not notice the difference. Left out: roles, permit. Anyone may mint, blacklist and pause.
+/// @notice Answers a payment as USDC does (ERC-20, EIP-2612, EIP-3009, ERC-1271) down to the revert strings, because the code that
+/// reads them must not notice the difference. Left out: roles. Anyone may mint, blacklist and pause.
 contract TestUSDC {
     uint8 public constant decimals = 6;
     string public constant symbol = "USDC";
@@ -20,6 +20,8 @@ contract TestUSDC {
     );
     bytes32 public constant CANCEL_AUTHORIZATION_TYPEHASH =
         keccak256("CancelAuthorization(address authorizer,bytes32 nonce)");
+    bytes32 public constant PERMIT_TYPEHASH =
+        keccak256("Permit(address owner,address spender,uint256 value,uint256 nonce,uint256 deadline)");
     bytes32 private constant DOMAIN_TYPEHASH =
         keccak256("EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)");
     uint256 private constant HALF_CURVE_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0;
@@ -37,6 +39,9 @@ contract TestUSDC {
     mapping(address => uint256) private balanceAndBlacklistState;
     mapping(address => mapping(address => uint256)) public allowance;
     mapping(address => mapping(bytes32 => bool)) public authorizationState;
+
+    /// Of permits (EIP-2612): the next one of each account.
+    mapping(address => uint256) public nonces;
 
     event Transfer(address indexed from, address indexed to, uint256 value);
     event Approval(address indexed owner, address indexed spender, uint256 value);
@@ -131,9 +136,7 @@ contract TestUSDC {
         notBlacklisted(spender)
         returns (bool)
     {
-        require(spender != address(0), "ERC20: approve to the zero address");
-        allowance[msg.sender][spender] = value;
-        emit Approval(msg.sender, spender, value);
+        grant(msg.sender, spender, value);
         return true;
     }
 
@@ -149,6 +152,33 @@ contract TestUSDC {
         move(from, to, value);
         allowance[from][msg.sender] -= value;
         return true;
+    }
+
+    // EIP-2612
+
+    function permit(address owner, address spender, uint256 value, uint256 deadline, uint8 v, bytes32 r, bytes32 s)
+        external
+    {
+        permit(owner, spender, value, deadline, abi.encodePacked(r, s, v));
+    }
+
+    function permit(address owner, address spender, uint256 value, uint256 deadline, bytes memory signature)
+        public
+        whenNotPaused
+        notBlacklisted(owner)
+        notBlacklisted(spender)
+    {
+        require(deadline == type(uint256).max || deadline >= block.timestamp, "FiatTokenV2: permit is expired");
+        bytes32 message = keccak256(abi.encode(PERMIT_TYPEHASH, owner, spender, value, nonces[owner]++, deadline));
+        require(isSignedBy(owner, message, signature), "EIP2612: invalid signature");
+        grant(owner, spender, value);
+    }
+
+    function grant(address owner, address spender, uint256 value) private {
+        require(owner != address(0), "ERC20: approve from the zero address");
+        require(spender != address(0), "ERC20: approve to the zero address");
+        allowance[owner][spender] = value;
+        emit Approval(owner, spender, value);
     }
 
     // EIP-3009
@@ -255,11 +285,14 @@ contract TestUSDC {
     }
 
     function requireSignature(address signer, bytes32 structHash, bytes memory signature) private view {
+        require(isSignedBy(signer, structHash, signature), "FiatTokenV2: invalid signature");
+    }
+
+    function isSignedBy(address signer, bytes32 structHash, bytes memory signature) private view returns (bool) {
         bytes32 digest = keccak256(abi.encodePacked("\x19\x01", DOMAIN_SEPARATOR(), structHash));
-        bool valid = signer.code.length == 0
+        return signer.code.length == 0
             ? recover(digest, signature) == signer
             : contractApproves(signer, digest, signature);
-        require(valid, "FiatTokenV2: invalid signature");
     }
 
     function recover(bytes32 digest, bytes memory signature) private pure returns (address signer) {

@@ -2,9 +2,12 @@ import { encodeDeployData, isHex, parseAbi, stringToHex, type Address, type Hex 
 import { adoptAnvil, startAnvil, type Anvil } from '../anvil.ts'
 import { connect, genesisOf, isChain, untilMined, type Connection, type NodeRecord } from '../connection.ts'
 import { MULTICALL3 } from '../../engine/chains/evm/multicall.ts'
+import { PERMIT2, UPTO_PROXY } from '../../engine/chains/evm/permit2/permit.ts'
 import multicall from './multicall.json' with { type: 'json' }
+import permit2 from './permit2.json' with { type: 'json' }
 import proxy from './proxy.json' with { type: 'json' }
 import token from './token.json' with { type: 'json' }
+import uptoProxy from './upto-proxy.json' with { type: 'json' }
 
 /** What a chain is started with. */
 export interface EvmChainOptions {
@@ -26,7 +29,7 @@ export interface EvmChainRecord extends NodeRecord {
   readonly asset: Address
 }
 
-/** A local EVM chain with a token whose money anybody can make, and the contract that settles in batches. */
+/** A local EVM chain with a token whose money anybody can make, and the contracts that payments are settled through. */
 export interface EvmChain extends EvmChainRecord {
   /** Makes tokens, in atomic units (6 decimals); resolves when mined. */
   mint(to: Address, amount: bigint): Promise<void>
@@ -60,7 +63,8 @@ const PROXY_STORAGE: readonly { readonly slot: Hex; readonly value: Address }[] 
 const FAUCET = '0x00000000000000000000000000000000000fa0ce'
 
 /**
- * Starts a chain with the test token at `asset` and a Multicall3 at its usual address; resolves when it can be paid on.
+ * Starts a chain with the test token at `asset`, and Multicall3, Permit2 and the proxy of scheme upto at their usual
+ * addresses; resolves when it can be paid on.
  *
  * @example
  * const chain = await startEvmChain({ chainId: 84532, asset: BASE_SEPOLIA_USDC, tokenName: 'USDC', tokenVersion: '2' })
@@ -71,6 +75,8 @@ export async function startEvmChain(options: EvmChainOptions): Promise<EvmChain>
     { address: IMPLEMENTATION, creation: tokenCreationCode(tokenName, tokenVersion) },
     { address: asset, creation: bytecodeOf(proxy) },
     { address: MULTICALL3, creation: bytecodeOf(multicall) },
+    { address: PERMIT2, creation: bytecodeOf(permit2) },
+    { address: UPTO_PROXY, creation: bytecodeOf(uptoProxy) },
   ]
   const mining = blockTime === undefined ? [] : ['--block-time', String(blockTime)]
   const anvil = await startAnvil(chainId, [...mining, ...flags])

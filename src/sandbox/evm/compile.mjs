@@ -18,6 +18,8 @@ for (const [contract, file] of [
   ['TestUSDC', 'token.json'],
   ['Proxy', 'proxy.json'],
   ['Multicall', 'multicall.json'],
+  ['Permit2', 'permit2.json'],
+  ['UptoProxy', 'upto-proxy.json'],
 ]) {
   const name = `${contract}.sol`
   const source = readFileSync(new URL(name, import.meta.url), 'utf8')

@@ -5,7 +5,8 @@ import t from 'tap'
 import { addressOf, randomKey, stockFetch, type Hex } from '../../support/payment.ts'
 import { runProgram, startServer } from '../../support/server.ts'
 import { stockPayer } from '../../support/tempo.ts'
-import { connect, HTTP, payByMpp, payByX402, type Answer, type Payment } from './support/buyer.ts'
+import { uptoFetch } from '../../support/upto.ts'
+import { connect, HTTP, payByMpp, payByUpto, payByX402, type Answer, type Payment } from './support/buyer.ts'
 import { payableEnv } from './support/chains.ts'
 import { HANDLERS, openCrashFixture } from './support/crash-fixture.ts'
 import type { ProtocolName } from './support/case-runner.ts'
@@ -30,9 +31,12 @@ import {
 /** How a buyer without an answer continues: with the same payment, or after recovery with a new one. */
 type Ending = 'the same payment' | 'a new payment'
 
+/** A protocol, or a scheme of x402 besides exact. */
+type Way = ProtocolName | 'upto'
+
 interface Scenario {
   readonly store: StoreName
-  readonly protocol: ProtocolName
+  readonly protocol: Way
   /** `item` and `POST note` are paid for after the work, `deep` and `PUT note` before it, the stream `POST streamed` in between. */
   readonly operation: 'item' | 'deep' | WithEffects
   /** Selects the crashes to run. */
@@ -53,7 +57,7 @@ const everything = (): boolean => true
 const samePayment = ({ ending }: Crash): boolean => ending === 'the same payment'
 
 const FULL: readonly Scenario[] = (['lmdb', 'redis'] as const).flatMap((store) =>
-  (['x402', 'mpp'] as const).flatMap((protocol) => [
+  (['x402', 'mpp', 'upto'] as const).flatMap((protocol) => [
     ...(['item', 'deep'] as const).map((operation) => ({ store, protocol, operation, includes: everything })),
     ...WITH_EFFECTS.map((operation) => ({ store, protocol, operation, includes: samePayment })),
   ]),
@@ -86,6 +90,8 @@ const SHORT: readonly Scenario[] = [
   { store: 'redis', protocol: 'mpp', operation: 'PUT note', includes: againAroundSettlement },
   { store: 'lmdb', protocol: 'mpp', operation: 'POST streamed', includes: againAroundSettlement },
   { store: 'redis', protocol: 'x402', operation: 'POST streamed', includes: again },
+  { store: 'lmdb', protocol: 'upto', operation: 'item', includes: inTurn(0, 'after') },
+  { store: 'redis', protocol: 'upto', operation: 'POST note', includes: againAroundSettlement },
 ]
 
 const SCENARIOS = process.env['CRASH'] === 'full' ? FULL : SHORT
@@ -93,6 +99,8 @@ const SCENARIOS = process.env['CRASH'] === 'full' ? FULL : SHORT
 t.jobs = 4
 
 const transport = HTTP
+/** More than any wallet has. */
+const WHATEVER = 2n ** 255n
 
 const { directory, catalog, absence, redis, chains, controller } = await openCrashFixture(t)
 
@@ -119,7 +127,7 @@ for (const [place, scenario] of SCENARIOS.entries()) {
       const dataDir = join(directory, `${place}`)
       const store: Store =
         name === 'lmdb' ? { name, dataDir } : { name, dataDir, port: redis?.port ?? 0, database: place }
-      const chain = protocol === 'x402' ? chains.base : chains.tempo
+      const chain = protocol === 'mpp' ? chains.tempo : chains.base
       const secret = randomKey()
       const signers: Hex[] = []
       const envOf = (keys: readonly Hex[]): Record<string, string> => ({
@@ -133,14 +141,25 @@ for (const [place, scenario] of SCENARIOS.entries()) {
         return startKillableServer(store, ['--handlers', HANDLERS], envOf([signer]))
       }
       const args = { n: 1 }
+      const wallet = async (): Promise<Hex> => {
+        const key = await chain.wallet()
+        if (protocol === 'upto') await chains.onchain.approvePermit2(addressOf(key), WHATEVER)
+        return key
+      }
 
       /** Signs for what an unpaid request was offered. */
       const sign = async (killable: KillableServer, key: Hex): Promise<Payment> => {
         const connection = connect(killable.url)
         const offers = transport.offers(await connection.send(transport.request(operation, args)))
         connection.close()
-        if (protocol === 'x402') return payByX402(offers, key)
-        return payByMpp(chains.tempo.rpcUrl, offers, key)
+        switch (protocol) {
+          case 'x402':
+            return payByX402(offers, key)
+          case 'upto':
+            return payByUpto(offers, key)
+          case 'mpp':
+            return payByMpp(chains.tempo.rpcUrl, offers, key)
+        }
       }
       /** Pays and, if there is an answer, shows by the next request that it has come. */
       const buy = async (killable: KillableServer, payment: Payment): Promise<Answer | undefined> => {
@@ -155,16 +174,17 @@ for (const [place, scenario] of SCENARIOS.entries()) {
 
       /** What is loaded at the first payment costs the next one none of its time. */
       const warmUp = async (killable: KillableServer): Promise<void> => {
-        const key = await chain.wallet()
+        const key = await wallet()
         while ((await buy(killable, await sign(killable, key)))?.status !== 200);
       }
       const payAnew = async (url: string, buyer: Buyer): Promise<void> => {
         const { key, runs } = buyer
         buyer.paidAgain = true
-        const paying =
-          protocol === 'x402'
-            ? stockFetch(key)
-            : (stockPayer(chains.tempo.rpcUrl, privateKeyToAccount(key)).fetch as typeof fetch)
+        const paying = {
+          x402: () => stockFetch(key),
+          upto: () => uptoFetch(key),
+          mpp: () => stockPayer(chains.tempo.rpcUrl, privateKeyToAccount(key)).fetch as typeof fetch,
+        }[protocol]()
         const { method = 'GET', headers = {}, body: sent } = transport.request(operation, args)
         const response = await paying(url, { method, headers, ...(sent === undefined ? {} : { body: sent }) })
         const body = await response.text()
@@ -173,7 +193,7 @@ for (const [place, scenario] of SCENARIOS.entries()) {
 
       const undisturbed = await startOne()
       await warmUp(undisturbed)
-      const whole = await sign(undisturbed, await chain.wallet())
+      const whole = await sign(undisturbed, await wallet())
       await undisturbed.arm(0, 'before')
       const bought = await buy(undisturbed, whole)
       t.equal(bought?.status, 200, 'a purchase that is not disturbed')
@@ -188,7 +208,7 @@ for (const [place, scenario] of SCENARIOS.entries()) {
       )
       const buyers: Buyer[] = []
       for (const crash of crashes.filter(scenario.includes)) {
-        const [killable, key] = await Promise.all([startOne(), chain.wallet()])
+        const [killable, key] = await Promise.all([startOne(), wallet()])
         if (protocol === 'mpp') await warmUp(killable)
         const payment = await sign(killable, key)
         const runs = new Set<unknown>()

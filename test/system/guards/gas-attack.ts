@@ -13,6 +13,7 @@ import {
 } from '../../support/payment.ts'
 import { openChainControl } from '../../support/settlement-context.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
+import { BY_AUTHORIZATION } from '../../../src/engine/chains/evm/transfer-proof.ts'
 
 /*
  * Many wallets pay, and make their settlements fail in the block that contains them: they withdraw the authorization, or
@@ -148,7 +149,7 @@ function startMining(shop: Shop) {
         validBefore: `${validBefore}`,
         nonce,
       }
-      const expected = { token: shop.chain.asset, from, to, value, nonce } as const
+      const expected = { token: shop.chain.asset, from, to, value, nonce, proof: BY_AUTHORIZATION } as const
       spoilers.set(nonce.slice(2), async () =>
         attack === 'withdraw'
           ? control.cancel({ key, expected, authorization: text, signature })

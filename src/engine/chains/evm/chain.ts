@@ -30,6 +30,13 @@ export interface TransactionReceipt {
   readonly logs: readonly Log[]
 }
 
+/** The call that a transaction consists of. */
+export interface SentCall {
+  /** Empty when it creates a contract. */
+  readonly to: string
+  readonly input: `0x${string}`
+}
+
 export interface Block {
   readonly number: bigint
   readonly hash: string
@@ -148,6 +155,13 @@ export class Chain {
     return this.#rpc.ask('eth_getTransactionByHash', [hash], (result) => result !== null)
   }
 
+  /** What a transaction calls; null when the node does not have it. */
+  transaction(hash: string): Promise<RpcAnswer<SentCall | null>> {
+    return this.#rpc.ask('eth_getTransactionByHash', [hash], (result) =>
+      result === null ? null : asSentCall(result),
+    )
+  }
+
   /** Null while the transaction is not in a block. */
   receipt(hash: string): Promise<RpcAnswer<TransactionReceipt | null>> {
     return this.#rpc.ask('eth_getTransactionReceipt', [hash], (result) =>
@@ -199,6 +213,12 @@ function asReceipt(result: unknown): TransactionReceipt | undefined {
   const gasCost = (used ?? 0n) * (price ?? 0n) + (asQuantity(result['l1Fee']) ?? 0n)
   const succeeded = result['status'] === '0x1'
   return { hash, succeeded, block, blockHash, gasCost, gasUsed: used ?? 0n, logs }
+}
+
+function asSentCall(result: unknown): SentCall | undefined {
+  if (!isJsonObject(result)) return undefined
+  const input = asHex(result['input'])
+  return input === undefined ? undefined : { to: asHex(result['to']) ?? '', input }
 }
 
 function asLogs(result: unknown): readonly Log[] | undefined {

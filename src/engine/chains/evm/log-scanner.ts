@@ -1,5 +1,5 @@
 import { type Address } from '../../base/address.ts'
-import { type Chain, type TransactionReceipt } from './chain.ts'
+import { type Chain, type SentCall, type TransactionReceipt } from './chain.ts'
 import type { Span, Log, LogFilter } from './event-log.ts'
 import type { RpcAnswer } from './json-rpc.ts'
 
@@ -78,6 +78,11 @@ export class LogScanner {
   /** Null when no block contains the transaction. */
   receipt(hash: string): Promise<TransactionReceipt | null> {
     return patiently(this.#settings, () => this.#settings.chain.receipt(hash))
+  }
+
+  /** Null when the node does not have the transaction. */
+  transaction(hash: string): Promise<SentCall | null> {
+    return patiently(this.#settings, () => this.#settings.chain.transaction(hash))
   }
 
   call(to: Address, data: `0x${string}`): Promise<`0x${string}`> {

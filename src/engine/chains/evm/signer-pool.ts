@@ -44,11 +44,11 @@ export class SignerPool {
   }
 
   /**
-   * Lets the signer with the shortest queue send it. A signer without gas, or whose account another process holds,
+   * Lets the signer with the shortest queue send it, or the one that must. A signer without gas, or whose account another process holds,
    * is skipped; when all are, waits for one. Rejects when the transaction cannot be recorded.
    */
   async send(request: TransactionRequest): Promise<SendResult> {
-    const signers = this.#byQueue()
+    const signers = this.#byQueue().filter(({ address }) => address === (request.sender ?? address))
     let detail = 'there is no signer'
     for (const mode of signers.length > 1 ? (['at once', 'patiently'] as const) : (['patiently'] as const))
       for (const signer of signers) {

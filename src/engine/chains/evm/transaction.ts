@@ -19,6 +19,8 @@ export interface TransactionCall {
 
 /** A call to send, in its own transaction or in a batch. */
 export interface TransactionRequest extends TransactionCall {
+  /** The account that must send it. Undefined: any of ours. */
+  readonly sender?: Address
   /** The account that signed the payload. Such a call may share a transaction. Undefined: it is sent alone. */
   readonly payer?: Payer
   /**

@@ -16,6 +16,7 @@ import type {
   OnchainPayment,
   ReconcileSource,
 } from '../../payment/reconcile-source.ts'
+import { PermitSource } from '../upto-evm/permit-source.ts'
 import { paymentKey, readPaymentKey } from './payment-key.ts'
 import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED } from '../../chains/evm/eip3009/authorization-log.ts'
 import { stateCall } from '../../chains/evm/eip3009/token-state.ts'
@@ -28,16 +29,18 @@ const PAYERS = 50
 const LEAD_MS = 3_600_000
 
 /**
- * Payments of scheme exact: an AuthorizationUsed and, as the very next log, the Transfer it authorizes. That is the order
+ * Payments of scheme upto, and of scheme exact: an AuthorizationUsed and, as the very next log, the Transfer it authorizes. That is the order
  * of every token in the table (FiatTokenV2); another transfer in the same transaction is not this one's.
  */
 export class X402Source implements ReconcileSource {
   readonly #scanner: LogScanner
   readonly #network: Network
+  readonly #permits: PermitSource
 
   constructor(scanner: LogScanner, network: Network) {
     this.#scanner = scanner
     this.#network = network
+    this.#permits = new PermitSource(scanner, network)
   }
 
   get #token(): Address {
@@ -47,16 +50,26 @@ export class X402Source implements ReconcileSource {
   async *incoming(payees: readonly Address[], span: Span): AsyncGenerator<IncomingSpan> {
     for await (const found of this.#scanner.logs(transfersTo(this.#token, payees), span)) {
       const nonces = await this.#noncesBefore(found.logs)
-      yield { span: found.span, incoming: found.logs.flatMap((log) => this.#arrival(log, nonces) ?? []) }
+      const others = found.logs.filter((log) => nonceOf(log, nonces) === undefined)
+      const permits = await this.#permits.paymentsIn(others)
+      const incoming = found.logs.flatMap((log) => this.#arrival(log, nonces, permits) ?? [])
+      yield { span: found.span, incoming }
     }
   }
 
-  #arrival(log: Log, nonces: ReadonlyMap<string, `0x${string}`>): Incoming | undefined {
+  #arrival(
+    log: Log,
+    nonces: ReadonlyMap<string, `0x${string}`>,
+    permits: ReadonlyMap<string, OnchainPayment>,
+  ): Incoming | undefined {
     const transfer = readTransfer(log)
     if (transfer === undefined) return undefined
-    const { from, amount } = transfer
-    const nonce = nonces.get(placeOf(log.transactionHash, log.index - 1n, from))
-    if (nonce === undefined) return { kind: 'transfer', amount }
+    const { amount } = transfer
+    const nonce = nonceOf(log, nonces)
+    if (nonce === undefined) {
+      const payment = permits.get(log.transactionHash)
+      return payment === undefined ? { kind: 'transfer', amount } : { kind: 'payment', payment }
+    }
     return { kind: 'payment', payment: this.#payment(log.transactionHash, log.block, transfer, nonce) }
   }
 
@@ -80,6 +93,7 @@ export class X402Source implements ReconcileSource {
   }
 
   async status(entry: PaymentRecord): Promise<OnchainStatus> {
+    if (entry.scheme === 'upto') return this.#permits.status(entry)
     const signed = readPaymentKey(entry.key)
     if (signed === undefined) return { kind: 'unclear' }
     const { from, nonce } = signed
@@ -135,6 +149,12 @@ export class X402Source implements ReconcileSource {
     const key = paymentKey(this.#network, { from, nonce })
     return { key, transaction, block, payer: from, payee: to, amount }
   }
+}
+
+/** The nonce of the authorization that has made a transfer. */
+function nonceOf(log: Log, nonces: ReadonlyMap<string, `0x${string}`>): `0x${string}` | undefined {
+  const transfer = readTransfer(log)
+  return transfer && nonces.get(placeOf(log.transactionHash, log.index - 1n, transfer.from))
 }
 
 function placeOf(transaction: string, index: bigint, payer: Address): string {

@@ -20,12 +20,11 @@ import { ListingReports } from '../facilitators/listing-reports.ts'
 import type { ListingReport } from '../../payment/listing-report.ts'
 import { checkNetwork, warningsOf } from './network-check.ts'
 import { addressOfKey } from '../../chains/evm/signature.ts'
-import type { AcceptedNetwork } from './accepted-network.ts'
 import type { X402Terms } from '../scheme.ts'
 import { createLocalSettler } from './own-settler.ts'
 import { openContext, type SettlementContext } from './settlement-context.ts'
 import { type Settler } from './settler.ts'
-import type { SettleableNetwork } from './exact.ts'
+import type { OwnSettlement, SettleableNetwork } from './exact.ts'
 
 export interface NetworkSettings {
   readonly payTo: string
@@ -61,7 +60,7 @@ type Look = (x402: X402Terms, report: (line: string) => void) => Promise<Inspect
 /** The networks of the catalog on which payments are accepted, each with its settlement. */
 export interface X402Networks {
   /** Networks of the catalog that can be offered now. */
-  of(x402: X402Terms): readonly AcceptedNetwork[]
+  of(x402: X402Terms): readonly SettleableNetwork[]
   /** Every network that can be settled on here, whether the catalog offers it or not. */
   reachable(x402: X402Terms): readonly SettleableNetwork[]
   /** Networks of the catalog that cannot be offered, and the settings that are missing for each. */
@@ -90,12 +89,20 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
   })
   const listings = new ListingReports(settings)
   const contexts: Contexts = new Map()
+  const own = new Map(
+    NETWORKS.flatMap((network) => {
+      const url = settings.rpcUrls[network.chainId]
+      if (url === undefined || !settlesItself(network.chainId, settings)) return []
+      return [[network.id, onceResolved(() => openOwn(network, url, settings, contexts))] as const]
+    }),
+  )
   const settlers = new Map(
     NETWORKS.map((network) => [
       network.id,
-      onceResolved(() => openSettler(network, { ...settings, listings }, facilitators, contexts)),
+      onceResolved(() => openSettler(network, { ...settings, listings }, facilitators, own.get(network.id))),
     ]),
   )
+  const accounts = [...new Set(settings.signerKeys.flatMap((key) => addressOfKey(key) ?? []))]
   /** Networks with another token than the offers name, and networks that nobody settles. */
   const withdrawn = new Set<string>()
   const [inspected, surveyed] = [new Reports(), new Reports()]
@@ -107,6 +114,11 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
   }
   const networksOf = ({ networks }: X402Terms): Network[] => networks.flatMap((id) => findNetwork(id) ?? [])
   const payTo = isAddress(settings.payTo) ? toChecksum(settings.payTo) : settings.payTo
+  const ownOf = ({ id }: Network, limits: Limits): OwnSettlement | undefined => {
+    const openContextOf = own.get(id)
+    if (openContextOf === undefined) return undefined
+    return { accounts, context: async () => ({ ...(await openContextOf()), limits }) }
+  }
   const open = (networks: readonly Network[], { timeout, limits, testnet }: X402Terms): SettleableNetwork[] =>
     networks
       .filter((network) => missing(network, settings).length === 0)
@@ -120,6 +132,7 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
           if (limited === undefined) throw new Error(`${network.id} is not in the table of networks`)
           return limited(limits[network.id] ?? network.limits)
         }),
+        own: ownOf(network, limits[network.id] ?? network.limits),
         lookAtBlocks: async (blocks) => {
           const url = settings.rpcUrls[network.chainId]
           if (url === undefined) return CANNOT_LOOK
@@ -135,12 +148,22 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
         .map((network) => ({ network, missing: missing(network, settings) }))
         .filter((each) => each.missing.length > 0),
     cautions: (x402) =>
-      facilitated(networksOf(x402), settings)
-        .filter(({ chainId }) => settings.rpcUrls[chainId] === undefined)
-        .map(
-          ({ title, id, chainId }) =>
-            `${title} (${id}) is settled by a facilitator alone: without ${settings.names.rpcUrl(chainId)} an unknown settlement stays unknown`,
-        ),
+      facilitated(networksOf(x402), settings).flatMap(({ title, id, chainId }) => {
+        const { names, rpcUrls } = settings
+        const rpcUrl = names.rpcUrl(chainId)
+        return [
+          ...(rpcUrls[chainId] === undefined
+            ? [
+                `${title} (${id}) is settled by a facilitator alone: without ${rpcUrl} an unknown settlement stays unknown`,
+              ]
+            : []),
+          ...(x402.schemes.includes('upto')
+            ? [
+                `${title} (${id}) does not offer upto, which is settled by your own account: it needs ${rpcUrl} and ${names.signerKeys}`,
+              ]
+            : []),
+        ]
+      }),
     inspect: async (x402, toOperator) => {
       const report = inspected.next(toOperator)
       const own = networksOf(x402).filter(({ chainId }) => settlesItself(chainId, settings))
@@ -176,7 +199,20 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
   }
 }
 
-type Contexts = Map<string, Omit<SettlementContext, 'limits'>>
+type OwnContext = Omit<SettlementContext, 'limits'>
+type Contexts = Map<string, OwnContext>
+
+async function openOwn(
+  network: Network,
+  url: string,
+  settings: NetworkSettings,
+  contexts: Contexts,
+): Promise<OwnContext> {
+  const chain = new Chain(url, settings.caller, settings.deadline)
+  const context = await openContext({ ...settings, network, chain })
+  contexts.set(network.id, context)
+  return context
+}
 
 async function healthOf(
   network: Network,
@@ -233,7 +269,7 @@ async function openSettler(
   network: Network,
   settings: NetworkSettings & { readonly listings: ListingReports },
   facilitators: readonly Facilitator[],
-  contexts: Contexts,
+  openOwnContext: (() => Promise<OwnContext>) | undefined,
 ): Promise<Limited> {
   const { rpcUrls, caller, deadline, now, sleep, listings } = settings
   const { id: networkId, chainId } = network
@@ -243,9 +279,8 @@ async function openSettler(
     const reader = chain === undefined ? undefined : { networkId, chain, limits }
     return createFacilitatorSettler({ networkId, facilitators, reader, now, sleep, listings })
   }
-  if (!settlesItself(chainId, settings) || chain === undefined) return theirs
-  const context = await openContext({ ...settings, network, chain })
-  contexts.set(networkId, context)
+  if (openOwnContext === undefined) return theirs
+  const context = await openOwnContext()
   return (limits) => {
     const [ours, others] = [createLocalSettler({ ...context, limits }), theirs(limits)]
     return {

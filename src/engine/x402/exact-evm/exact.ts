@@ -1,5 +1,5 @@
 import { VALIDITY_MARGIN_S, VALIDITY_SLACK_S } from '../../base/money-times.ts'
-import { isAddress, sameAddress } from '../../base/address.ts'
+import { isAddress, sameAddress, type Address } from '../../base/address.ts'
 import type { Refusal } from '../../base/errors.ts'
 import { CANNOT_LOOK, type BlockLook } from '../../chains/evm/finality.ts'
 import { evmPayerKey } from '../../chains/evm/payer-key.ts'
@@ -16,14 +16,25 @@ import { readExact, type ExactPayload } from './exact-payload.ts'
 import { authorizationDigest } from '../../chains/evm/eip3009/digest.ts'
 import { paymentKey, readPaymentKey } from './payment-key.ts'
 import { settlementRequestOf } from './settlement-request.ts'
+import type { SettlementContext } from './settlement-context.ts'
 import type { Settler } from './settler.ts'
-import type { ExpectedTransfer } from '../../chains/evm/eip3009/token-state.ts'
+import { BY_AUTHORIZATION, type ExpectedPayment } from '../../chains/evm/transfer-proof.ts'
 
 /** An accepted network with its settler, which is opened at the first payment. */
 export interface SettleableNetwork extends AcceptedNetwork {
   readonly settler: () => Promise<Settler>
+  /** Undefined where facilitators alone settle. */
+  readonly own: OwnSettlement | undefined
   /** Which of these blocks are final. */
   readonly lookAtBlocks: (blocks: readonly BlockReference[]) => Promise<BlockLook>
+}
+
+/** The accounts of this process that settle on a network. */
+export interface OwnSettlement {
+  /** In the operator’s order. */
+  readonly accounts: readonly Address[]
+  /** Opened at the first payment. */
+  readonly context: () => Promise<SettlementContext>
 }
 
 interface ExactNetworks {
@@ -86,10 +97,16 @@ const NOT_CONFIGURED: Settlement = {
 function expectedOf(
   network: SettleableNetwork | undefined,
   { key, payee, amount }: PaymentRecord,
-): ExpectedTransfer | undefined {
+): ExpectedPayment | undefined {
   const signed = readPaymentKey(key)
   if (network === undefined || signed === undefined || !isAddress(payee)) return undefined
-  return { token: network.network.token.address, ...signed, to: payee, value: BigInt(amount) }
+  return {
+    token: network.network.token.address,
+    ...signed,
+    to: payee,
+    value: BigInt(amount),
+    proof: BY_AUTHORIZATION,
+  }
 }
 
 const NO_OFFER_OF_OURS = '"accepted" is not one of the offers made here'

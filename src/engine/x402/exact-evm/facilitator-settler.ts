@@ -5,13 +5,14 @@ import type { SettlementAttempt } from '../../ledger/payment-record.ts'
 import type { Journal, Settlement } from '../../payment/settlement.ts'
 import { simulate } from './simulation.ts'
 import { settled } from './onchain-status.ts'
-import { balanceOf, isUsed, type ExpectedTransfer } from '../../chains/evm/eip3009/token-state.ts'
+import { balanceOf, isUsed } from '../../chains/evm/eip3009/token-state.ts'
 import { verifyErc1271 } from './contract-wallet.ts'
 import type { Facilitator, FacilitatorAnswer, SettleResponse } from '../facilitators/facilitator-client.ts'
 import { findTransfer, type ChainReader } from './onchain-status.ts'
 import type { ListingReports } from '../facilitators/listing-reports.ts'
 import type { Settler } from './settler.ts'
 import type { SettlementRequest } from './settlement-request.ts'
+import type { ExpectedPayment } from '../../chains/evm/transfer-proof.ts'
 
 /** What it takes to have payments of one network settled by others. */
 interface FacilitatorContext extends Clock {
@@ -228,7 +229,7 @@ async function isConfirmed(
 
 /** A payment whose outcome the chain will show; times in milliseconds since the epoch. */
 interface Watched {
-  readonly expected: ExpectedTransfer
+  readonly expected: ExpectedPayment
   readonly validBefore: number
   /** Before this it was not used. */
   readonly since: number
@@ -255,7 +256,7 @@ async function watch(
 /** Without a node: trusts the facilitator’s word, and repeats the request while it answers "pending". */
 async function believe(
   context: FacilitatorContext,
-  expected: ExpectedTransfer,
+  expected: ExpectedPayment,
   facilitator: Facilitator,
   body: string,
   { answer: first, claim }: { readonly answer: FacilitatorAnswer<SettleResponse>; readonly claim: Claim },
@@ -276,7 +277,7 @@ async function believe(
 
 async function resolve(
   context: FacilitatorContext,
-  expected: ExpectedTransfer,
+  expected: ExpectedPayment,
   dispatch: SettlementAttempt | undefined,
   end: number,
   since: number,

@@ -1,7 +1,7 @@
 import { sameAddress, type Address } from '../../base/address.ts'
 import type { Limits } from '../../base/networks.ts'
 import type { TransactionReceipt } from '../../chains/evm/chain.ts'
-import { balanceOf, isUsed, type ExpectedTransfer } from '../../chains/evm/eip3009/token-state.ts'
+import { balanceOf, isUsed } from '../../chains/evm/eip3009/token-state.ts'
 import { riskOf, type GasBudget } from '../../chains/evm/gas-budget.ts'
 import type { GasLosses, Revert } from '../../chains/evm/gas-losses.ts'
 import type { Multicall } from '../../chains/evm/multicall.ts'
@@ -9,6 +9,7 @@ import type { BlockReference } from '../../ledger/payment-record.ts'
 import type { Settlement } from '../../payment/settlement.ts'
 import { onchainStatus, type ChainReader } from './onchain-status.ts'
 import type { PayerLimits } from './payer-limits.ts'
+import type { ExpectedPayment } from '../../chains/evm/transfer-proof.ts'
 
 /** What is needed to see the effect and the cost of our own transactions. */
 export interface ReceiptReader extends ChainReader {
@@ -50,7 +51,7 @@ interface Carrier {
  */
 export async function explainFailure(
   context: ReceiptReader,
-  expected: ExpectedTransfer,
+  expected: ExpectedPayment,
   receipt: TransactionReceipt,
   { members, payers, since }: Carrier,
 ): Promise<Settlement | LeftOut | undefined> {
@@ -79,7 +80,7 @@ export async function explainFailure(
  */
 async function chargeLoss(
   context: ReceiptReader,
-  expected: ExpectedTransfer,
+  expected: ExpectedPayment,
   { hash, logs, gasCost, gasUsed }: TransactionReceipt,
   payers: readonly Address[],
 ): Promise<void> {
@@ -102,7 +103,7 @@ async function chargeLoss(
 }
 
 /** Whether its payer has canceled the authorization, or moved the money away. */
-async function isWithdrawn({ chain }: ReceiptReader, expected: ExpectedTransfer): Promise<boolean> {
+async function isWithdrawn({ chain }: ReceiptReader, expected: ExpectedPayment): Promise<boolean> {
   const [used, balance] = await Promise.all([
     isUsed(chain, expected),
     balanceOf({ chain, token: expected.token }, expected.from),

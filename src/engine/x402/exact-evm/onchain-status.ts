@@ -1,9 +1,8 @@
 import type { Limits } from '../../base/networks.ts'
 import type { Block, Chain, TransactionReceipt } from '../../chains/evm/chain.ts'
-import { authorizationOutcome } from '../../chains/evm/eip3009/authorization-outcome.ts'
-import type { ExpectedTransfer } from '../../chains/evm/eip3009/token-state.ts'
 import { blockOf, isOver } from '../../chains/evm/finality.ts'
 import { SETTLEMENT_FAILED, UNCONFIRMED, type Settlement } from '../../payment/settlement.ts'
+import type { ExpectedPayment } from '../../chains/evm/transfer-proof.ts'
 
 /** What is needed to see the outcome of a payment on one network. */
 export interface ChainReader {
@@ -19,7 +18,7 @@ export interface ChainReader {
  */
 export async function findTransfer(
   reader: ChainReader,
-  expected: ExpectedTransfer,
+  expected: ExpectedPayment,
   end: number,
   since: number,
 ): Promise<Settlement> {
@@ -27,18 +26,18 @@ export async function findTransfer(
 }
 
 /**
- * The outcome of an authorization as that of its payment; undefined while it may change. `since`: milliseconds since
+ * The outcome of a transfer as that of its payment; undefined while it may change. `since`: milliseconds since
  * the epoch, before which it was not used.
  */
 export async function onchainStatus(
   reader: ChainReader,
-  expected: ExpectedTransfer,
+  expected: ExpectedPayment,
   since: number,
   hasFailed: (block: Block) => boolean | Promise<boolean>,
 ): Promise<Settlement | undefined> {
   const { chain, limits } = reader
   const confirmed = { chain, confirmations: limits.confirmations }
-  const outcome = await authorizationOutcome(confirmed, expected, since, hasFailed)
+  const outcome = await expected.proof.outcome(confirmed, expected, since, hasFailed)
   switch (outcome?.kind) {
     case 'moved':
       return settled(reader, expected, { hash: outcome.transaction, in: outcome.receipt })
@@ -57,7 +56,7 @@ export async function onchainStatus(
 /** The proof that a payment was carried out. */
 export function settled(
   { networkId }: { readonly networkId: string },
-  { from, value }: ExpectedTransfer,
+  { from, value }: ExpectedPayment,
   { hash: transaction, gasCost, in: block }: Carried,
 ): Settlement {
   const moved = { transaction, network: networkId, payer: from, amount: value.toString() }

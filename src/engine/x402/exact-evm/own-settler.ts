@@ -1,25 +1,23 @@
 import { isAddress } from '../../base/address.ts'
 import { findBatch } from '../../chains/evm/kept-batch.ts'
-import { isHex, type Block, type Chain, type Sender } from '../../chains/evm/chain.ts'
+import { isHex, type Block, type Chain } from '../../chains/evm/chain.ts'
 import { poll } from '../../base/poll.ts'
 import { isKnown } from '../../chains/evm/broadcast.ts'
 import { TOO_LATE, type SendResult, type Tracked } from '../../chains/evm/transaction.ts'
-import type { OwnTransaction } from '../../ledger/payment-record.ts'
+import type { OwnTransaction, SettlementAttempt } from '../../ledger/payment-record.ts'
 import { SETTLEMENT_FAILED, UNCONFIRMED, type Journal, type Settlement } from '../../payment/settlement.ts'
-import type { SignedAuthorization } from '../../chains/evm/eip3009/authorization.ts'
-import type { ExpectedTransfer } from '../../chains/evm/eip3009/token-state.ts'
 import { verifyErc1271 } from './contract-wallet.ts'
-import { containsTransfer } from '../../chains/evm/eip3009/authorization-log.ts'
-import { findSigned, transferCall } from '../../chains/evm/eip3009/transfer-call.ts'
+import { findSigned } from '../../chains/evm/eip3009/transfer-call.ts'
 import { isOver } from '../../chains/evm/finality.ts'
 import { explainFailure, leftOut, type LeftOut } from './failed-transaction.ts'
 import { findTransfer, onchainStatus, settled } from './onchain-status.ts'
-import { simulate } from './simulation.ts'
+import type { Order } from './order.ts'
 import { riskOf, type GasHold } from '../../chains/evm/gas-budget.ts'
 import { type Exposure } from './payer-limits.ts'
 import type { Settler } from './settler.ts'
 import type { SettlementContext } from './settlement-context.ts'
-import { preflight, signedOf, exposureOf, gasFor } from './preflight.ts'
+import { preflight, orderOf, signedOf, exposureOf } from './preflight.ts'
+import type { ExpectedPayment } from '../../chains/evm/transfer-proof.ts'
 
 /** Polls of a broadcast transaction: nine in the two seconds of a usual block, since node calls cost money. */
 const PACE = { first: 15, factor: 1.6, longest: 1_000, patience: 30_000 }
@@ -37,21 +35,22 @@ export function createLocalSettler(context: SettlementContext): Settler {
   return {
     verifyContract: ({ payload: { payload } }, digest) =>
       verifyErc1271(chain, payload.authorization.from, digest, payload.signature),
-    simulate: (request) => preflight(context, request),
+    simulate: (request) => preflight(context, orderOf(context, request.expected, signedOf(request))),
     release: ({ expected }) => payers.release({ payer: expected.from, nonce: expected.nonce }),
-    settle: (request, journal) => settle(context, request.expected, signedOf(request), journal),
+    settle: (request, journal) =>
+      settle(context, orderOf(context, request.expected, signedOf(request)), journal),
     resolve: (expected, dispatch, end, since) =>
       dispatch?.kind === 'own'
         ? resume(context, expected, dispatch, end, since)
         : findTransfer(context, expected, end, since),
-    resend: async (dispatch) => {
-      if (dispatch?.kind === 'own') await submit(chain, await bytesOf(context, dispatch))
-    },
+    resend: (dispatch) => resendOwn(context, dispatch),
     resettle: async (expected, dispatch, journal) => {
       if (dispatch?.kind !== 'own') return SETTLEMENT_FAILED
       const raw = await bytesOf(context, dispatch)
       const signed = raw === undefined ? undefined : findSigned(raw, expected)
-      return signed === undefined ? SETTLEMENT_FAILED : settle(context, expected, signed, journal)
+      return signed === undefined
+        ? SETTLEMENT_FAILED
+        : settle(context, orderOf(context, expected, signed), journal)
     },
   }
 }
@@ -62,31 +61,31 @@ export function createLocalSettler(context: SettlementContext): Settler {
  */
 export async function settle(
   context: SettlementContext,
-  expected: ExpectedTransfer,
-  signed: SignedAuthorization,
+  order: Order,
   journal: Journal,
 ): Promise<Settlement> {
-  const validBefore = Number(signed.authorization.validBefore) * 1000
-  const exposure = exposureOf(expected, signed)
+  const { expected, validBefore, sender } = order
+  const exposure = exposureOf(expected, order)
   const settlement = await context.payers.whileSettling(
     exposure,
     async () => {
       const request = {
-        to: expected.token,
-        data: transferCall(signed),
-        gas: gasFor(signed),
+        ...order.call,
         maxFeePerGas: context.limits.maxFeePerGas,
         expires: validBefore,
-        check: (sender: Sender, timeout: number) => simulate(context, signed, sender, timeout),
+        ...(sender && { sender }),
+        check: order.simulate,
         reserve: (wei: bigint) => reserveGas(context, exposure, wei),
         journal,
       }
       const standing = context.payers.standing(exposure)
       const shared =
-        standing === 'code' ? request : { ...request, payer: { address: expected.from, standing } }
-      const first = await follow(context, expected, validBefore, await context.signers.send(shared))
+        standing === 'code' || sender !== undefined
+          ? request
+          : { ...request, payer: { address: expected.from, standing } }
+      const first = await follow(context, order, await context.signers.send(shared))
       if (first.kind !== 'left out') return first
-      const alone = await follow(context, expected, validBefore, await context.signers.send(request))
+      const alone = await follow(context, order, await context.signers.send(request))
       return alone.kind === 'left out' || alone.kind === 'failed' ? { ...first, ...failureOf(alone) } : alone
     },
     () => context.now() >= validBefore,
@@ -113,15 +112,14 @@ async function reserveGas(
 
 async function follow(
   context: SettlementContext,
-  expected: ExpectedTransfer,
-  validBefore: number,
+  { expected, validBefore, usedCode }: Order,
   sent: SendResult,
 ): Promise<Settlement | LeftOut> {
   const since = context.now() - RECENT_MS
   const seen = (): Promise<Settlement | undefined> => onchainStatus(context, expected, since, () => false)
   switch (sent.kind) {
     case 'refused':
-      return sent.refusal.code === 'invalid_exact_evm_nonce_already_used'
+      return sent.refusal.code === usedCode
         ? // The node that is asked now may not have seen the use that another one has reported.
           ((await poll(context, PACE, seen)) ?? UNCONFIRMED)
         : { kind: 'failed', refusal: sent.refusal }
@@ -147,7 +145,7 @@ async function follow(
  */
 export async function resume(
   context: SettlementContext,
-  expected: ExpectedTransfer,
+  expected: ExpectedPayment,
   transaction: OwnTransaction,
   validBefore: number,
   since: number,
@@ -201,6 +199,14 @@ async function bytesOf(
   return members === undefined ? raw : findBatch(ledger, hash)
 }
 
+/** Sends the recorded bytes of a transaction of ours again. */
+export async function resendOwn(
+  context: SettlementContext,
+  dispatch: SettlementAttempt | undefined,
+): Promise<void> {
+  if (dispatch?.kind === 'own') await submit(context.chain, await bytesOf(context, dispatch))
+}
+
 async function submit(chain: Chain, raw: string | undefined): Promise<'sent' | 'refused'> {
   if (!isHex(raw)) return 'sent'
   const answer = await chain.broadcast(raw)
@@ -210,7 +216,7 @@ async function submit(chain: Chain, raw: string | undefined): Promise<'sent' | '
 /** Waits for the block of a transaction, and for those above it that are asked for. */
 async function confirm(
   context: SettlementContext,
-  expected: ExpectedTransfer,
+  expected: ExpectedPayment,
   transaction: OwnTransaction,
   since: number,
   tracked: Tracked = {
@@ -239,7 +245,7 @@ async function confirm(
     tracked.mined(seen.result)
     const { succeeded, logs, hash, gasCost } = seen.result
     const { members = Math.max(1, tracked.payers.length) } = transaction
-    return succeeded && containsTransfer(logs, expected)
+    return succeeded && expected.proof.contains(logs, expected)
       ? settled(context, expected, { hash, gasCost: gasCost / BigInt(members), in: seen.result })
       : explainFailure(context, expected, seen.result, { since, members, payers: tracked.payers })
   })

@@ -5,7 +5,9 @@ import type { Refusal } from '../../base/errors.ts'
 import type { Exposure } from './payer-limits.ts'
 import type { SettlementContext } from './settlement-context.ts'
 import type { SettlementRequest } from './settlement-request.ts'
-import type { ExpectedTransfer } from '../../chains/evm/eip3009/token-state.ts'
+import type { ExpectedTransfer, TokenReader } from '../../chains/evm/eip3009/token-state.ts'
+import type { ExpectedPayment } from '../../chains/evm/transfer-proof.ts'
+import type { Order } from './order.ts'
 import type { SignedAuthorization } from '../../chains/evm/eip3009/authorization.ts'
 import { transferCall } from '../../chains/evm/eip3009/transfer-call.ts'
 import { simulate } from './simulation.ts'
@@ -17,14 +19,11 @@ const SIMULATION_MS = 5_000
 const RETRY_AFTER = 10
 
 /** Before the work: whether this payment could be sent now and would succeed, besides others of its payer. */
-export async function preflight(
-  context: SettlementContext,
-  request: SettlementRequest,
-): Promise<Refusal | undefined> {
+export async function preflight(context: SettlementContext, order: Order): Promise<Refusal | undefined> {
   const { limits, losses, payers, signers } = context
-  const signed = signedOf(request)
-  const exposure = exposureOf(request.expected, signed)
-  const { ready } = signers
+  const { expected, signedBy, call, sender } = order
+  const exposure = exposureOf(expected, order)
+  const ready = signers.ready.filter((account) => account === (sender ?? account))
   const [from] = ready
   if (from === undefined) return unavailable(STUCK.detail)
   const [suspended, fees] = await Promise.all([
@@ -40,14 +39,13 @@ export async function preflight(
   const alone = async (): Promise<Refusal | undefined> => {
     let refusal: Refusal | undefined = SENDER_UNFUNDED
     for (const from of ready) {
-      refusal = await simulate(context, signed, { from, gas: gasFor(signed), ...price }, SIMULATION_MS)
+      refusal = await order.simulate({ from, gas: call.gas, ...price }, SIMULATION_MS)
       if (refusal !== SENDER_UNFUNDED) break
     }
     return refusal
   }
-  const call = { to: request.expected.token, data: transferCall(signed) }
   const refusal =
-    signed.signedBy === 'key' && context.multicall.isAvailable
+    signedBy === 'key' && sender === undefined && context.multicall.isAvailable
       ? await context.simulations.simulate({ call, sender: { from, ...price }, alone })
       : await alone()
   if (refusal === undefined || refusal === 'passed') return undefined
@@ -61,6 +59,18 @@ function unavailable(detail: string): Refusal {
 
 export function signedOf({ payload: { payload }, signedBy }: SettlementRequest): SignedAuthorization {
   return { ...payload, signedBy }
+}
+
+/** How a signed authorization is carried out: by a call of the token. */
+export function orderOf(context: TokenReader, expected: ExpectedPayment, signed: SignedAuthorization): Order {
+  return {
+    expected,
+    signedBy: signed.signedBy,
+    validBefore: Number(signed.authorization.validBefore) * 1000,
+    call: { to: expected.token, data: transferCall(signed), gas: gasFor(signed) },
+    simulate: (sender, timeout) => simulate(context, signed, sender, timeout),
+    usedCode: 'invalid_exact_evm_nonce_already_used',
+  }
 }
 
 /** Gas of the transaction that carries an authorization out. */

@@ -12,7 +12,8 @@ import { GasBudget } from '../../chains/evm/gas-budget.ts'
 import { GasLosses } from '../../chains/evm/gas-losses.ts'
 import type { ReceiptReader } from './failed-transaction.ts'
 import { PayerLimits } from './payer-limits.ts'
-import { balanceOf } from '../../chains/evm/eip3009/token-state.ts'
+import { allowanceOf, balanceOf } from '../../chains/evm/eip3009/token-state.ts'
+import { PERMIT2 } from '../../chains/evm/permit2/permit.ts'
 
 /** What it takes to settle on one network with signers of this process. */
 export interface SettlementContext extends ReceiptReader, Clock {
@@ -20,6 +21,8 @@ export interface SettlementContext extends ReceiptReader, Clock {
   readonly simulations: SimulationQueue<Refusal | undefined>
   readonly signers: SignerPool
   readonly fees: FeeOracle
+  /** As `payers`, within what each has allowed Permit2 to move. */
+  readonly allowances: PayerLimits
 }
 
 interface ContextSettings extends Clock {
@@ -66,6 +69,7 @@ export async function openContext({
       Array.from(accounts.values(), (account) => new Signer({ ...settings, account, fees, multicall })),
     ),
     payers: new PayerLimits((payer) => balanceOf({ chain, token }, payer), { now, sleep }),
+    allowances: new PayerLimits((payer) => allowanceOf({ chain, token }, payer, PERMIT2), { now, sleep }),
     losses,
     budget: new GasBudget({ ...settings, losses }),
     now,

@@ -3,15 +3,15 @@ import { requirementsFor, type Requirements } from '../requirements.ts'
 import type { SchemeOffer } from '../scheme.ts'
 import { offerOf, type AcceptedNetwork } from './accepted-network.ts'
 import type { ExactPayload } from './exact-payload.ts'
-import type { ExpectedTransfer } from '../../chains/evm/eip3009/token-state.ts'
 import type { SignedAuthorization } from '../../chains/evm/eip3009/authorization.ts'
+import { BY_AUTHORIZATION, type ExpectedPayment } from '../../chains/evm/transfer-proof.ts'
 
 /** A payment to settle: one object for its whole life. */
 export interface SettlementRequest {
   readonly payload: PaymentPayload<ExactPayload>
   readonly signedBy: SignedAuthorization['signedBy']
   readonly requirements: Requirements
-  readonly expected: ExpectedTransfer
+  readonly expected: ExpectedPayment
   /** Id of the operation that a facilitator may list; undefined when none is named to it. */
   readonly operation: string | undefined
 }
@@ -42,6 +42,13 @@ export function settlementRequestOf(
     signedBy: 'key',
     requirements,
     operation: listed?.operation,
-    expected: { token: network.network.token.address, from, to, value: BigInt(value), nonce },
+    expected: {
+      token: network.network.token.address,
+      from,
+      to,
+      value: BigInt(value),
+      nonce,
+      proof: BY_AUTHORIZATION,
+    },
   }
 }

@@ -2,7 +2,7 @@ import type { SettlementAttempt } from '../../ledger/payment-record.ts'
 import type { Refusal } from '../../base/errors.ts'
 import type { Journal, Settlement } from '../../payment/settlement.ts'
 import type { SettlementRequest } from './settlement-request.ts'
-import type { ExpectedTransfer } from '../../chains/evm/eip3009/token-state.ts'
+import type { ExpectedPayment } from '../../chains/evm/transfer-proof.ts'
 
 /** The settlement of one network: by a signer of this process, or a facilitator. */
 export interface Settler {
@@ -18,7 +18,7 @@ export interface Settler {
    * unused; `since`: when it arrived; both in milliseconds since the epoch.
    */
   resolve(
-    expected: ExpectedTransfer,
+    expected: ExpectedPayment,
     dispatch: SettlementAttempt | undefined,
     end: number,
     since: number,
@@ -30,7 +30,7 @@ export interface Settler {
    * authorization was not kept: only the one that has sent it can do so.
    */
   readonly resettle?: (
-    expected: ExpectedTransfer,
+    expected: ExpectedPayment,
     dispatch: SettlementAttempt | undefined,
     journal: Journal,
   ) => Promise<Settlement>

@@ -22,6 +22,7 @@ import {
 } from '../../../support/payment.ts'
 import { openShop } from '../../../support/shop.ts'
 import { openLmdbLedger } from '../../../../src/engine/ledger/lmdb/lmdb-ledger.ts'
+import { BY_AUTHORIZATION } from '../../../../src/engine/chains/evm/transfer-proof.ts'
 
 const TOKEN = 'a-token-for-scrapers-only'
 const opened: FacilitatorServer[] = []
@@ -281,7 +282,14 @@ async function settlerWith(means: Pick<NetworkSettings, 'rpcUrls' | 'signerKeys'
 
 /** What the chain has never seen. */
 function unmoved({ authorization: { from, to, value } }: SignedPayment) {
-  return { token: shop.chain.asset, from, to, value, nonce: `0x${'0'.repeat(64)}` } as const
+  return {
+    token: shop.chain.asset,
+    from,
+    to,
+    value,
+    nonce: `0x${'0'.repeat(64)}`,
+    proof: BY_AUTHORIZATION,
+  } as const
 }
 
 const MINUTE = 60_000

@@ -17,6 +17,8 @@ import {
   type TransactionFaults,
 } from '../../../support/tempo.ts'
 
+import { signPermit } from '../../../support/upto.ts'
+
 /** An answer as it came, headers by their names in lower case. */
 export interface Answer {
   readonly status: number
@@ -183,6 +185,10 @@ export function v1Payment(signed: SignedPayment): Payment {
 
 export async function payByX402({ x402 }: Offers, key: Hex, faults: Faults = {}): Promise<Payment> {
   return x402Payment((await sign(x402, key, faults)).payload)
+}
+
+export async function payByUpto({ x402 }: Offers, key: Hex): Promise<Payment> {
+  return x402Payment((await signPermit(x402, key)).payload)
 }
 
 /** An MPP credential in the form of each transport. */

@@ -24,7 +24,7 @@ export interface Chains {
   readonly base: TestChain
   readonly tempo: TestChain & { readonly chain: TempoChain }
   /** What third parties can do to authorizations on Base. */
-  readonly onchain: Pick<OnchainClient, 'submit' | 'cancel'>
+  readonly onchain: Pick<OnchainClient, 'submit' | 'cancel' | 'approvePermit2'>
   /** A key with gas for settlements on Base. */
   signer(): Promise<Hex>
   readonly close: () => Promise<void>
@@ -87,6 +87,7 @@ export async function startChains(): Promise<Chains> {
     },
     onchain: {
       submit: (payment) => serially(() => onchain.submit(payment)),
+      approvePermit2: (owner, value) => serially(() => onchain.approvePermit2(owner, value)),
       cancel: (key, nonce) => serially(() => onchain.cancel(key, nonce)),
     },
     signer: async () => {

@@ -15,7 +15,10 @@ export async function openCrashFixture(t: Pick<Test, 'teardown'>) {
   const directory = mkdtempSync(join(tmpdir(), 'ratecard-guards-'))
   const catalog = join(directory, 'catalog.yaml')
   // Payments of x402 outlive the crashes of a whole scenario; those of MPP may not, and are made again then.
-  writeFileSync(catalog, readFileSync(CATALOG, 'utf8').replace('timeout: 60s', 'timeout: 30m'))
+  writeFileSync(
+    catalog,
+    readFileSync(CATALOG, 'utf8').replace('timeout: 60s', 'timeout: 30m\n    schemes: [exact, upto]'),
+  )
   const absence = redisAbsence()
   const redis = absence === undefined ? await startRedis() : undefined
   const chains = await startChains()

@@ -25,8 +25,10 @@ import { randomHex } from '../../../support/random.ts'
 import { base } from '../../../support/base-chain.ts'
 import { TRANSFER_TYPES } from '../../../support/payment.ts'
 import multicall from '../../../../src/sandbox/evm/multicall.json' with { type: 'json' }
+import permit2 from '../../../../src/sandbox/evm/permit2.json' with { type: 'json' }
 import proxy from '../../../../src/sandbox/evm/proxy.json' with { type: 'json' }
 import token from '../../../../src/sandbox/evm/token.json' with { type: 'json' }
+import uptoProxy from '../../../../src/sandbox/evm/upto-proxy.json' with { type: 'json' }
 
 const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
 const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
@@ -154,6 +156,8 @@ t.test('the committed artifacts equal the compiled Solidity sources', async (t) 
     TestUSDC: token,
     Proxy: proxy,
     Multicall: multicall,
+    Permit2: permit2,
+    UptoProxy: uptoProxy,
   })) {
     const source = readFileSync(new URL(`../../../../src/sandbox/evm/${name}.sol`, import.meta.url))
     t.equal(sourceSha256, createHash('sha256').update(source).digest('hex'), 'otherwise run: npm run token')

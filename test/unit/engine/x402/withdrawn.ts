@@ -84,7 +84,15 @@ function reachableOnly(node: typeof fetch) {
       sleep: async () => undefined,
     })
   const lookAtBlocks = async () => CANNOT_LOOK
-  const till = { network, payTo: PAY_TO, timeoutSeconds: 60, testnet: false, settler, lookAtBlocks }
+  const till = {
+    network,
+    payTo: PAY_TO,
+    timeoutSeconds: 60,
+    testnet: false,
+    settler,
+    own: undefined,
+    lookAtBlocks,
+  }
   const random = (bytes: number) => new Uint8Array(bytes)
   const schemes = [exactScheme({ offered: [], reachable: [till] })]
   return createX402({ service: catalog.service, baseUrl: BASE_URL, schemes, v1: true, random })

@@ -21,6 +21,7 @@ export interface TokenReader {
 }
 
 const STATE = selector('authorizationState(address,bytes32)')
+const ALLOWANCE = selector('allowance(address,address)')
 const BALANCE = selector('balanceOf(address)')
 
 /** Calldata that asks whether an authorization was used or canceled. */
@@ -35,6 +36,15 @@ export async function balanceOf(
   block?: bigint,
 ): Promise<bigint | undefined> {
   return numberIn(await chain.read(token, `0x${BALANCE}${word(account)}`, block))
+}
+
+/** What a spender may move of the token for an account, in atomic units; undefined when the node does not say. */
+export async function allowanceOf(
+  { chain, token }: TokenReader,
+  account: Address,
+  spender: Address,
+): Promise<bigint | undefined> {
+  return numberIn(await chain.read(token, `0x${ALLOWANCE}${word(account)}${word(spender)}`))
 }
 
 /** Whether the authorization was used or canceled, now or up to a block; undefined when the node does not say. */

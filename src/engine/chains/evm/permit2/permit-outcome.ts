@@ -1,0 +1,120 @@
+import { keccak256 } from 'js-sha3'
+import { sameAddress, type Address } from '../../../base/address.ts'
+import { selector } from '../abi.ts'
+import { word, type Block, type Chain } from '../chain.ts'
+import type { Log, LogFilter } from '../event-log.ts'
+import type { ExpectedTransfer } from '../eip3009/token-state.ts'
+import { findLog } from '../find-log.ts'
+import { addressTopic, isTransfer, TRANSFER } from '../transfer-log.ts'
+import { newestThatCounts, type ConfirmedChain, type TransferOutcome } from '../transfer-outcome.ts'
+import { PERMIT2, UPTO_PROXY } from './permit.ts'
+import { findSettleCall } from './settle-call.ts'
+
+const BITMAP = selector('nonceBitmap(address,uint256)')
+export const INVALIDATION = `0x${keccak256('UnorderedNonceInvalidation(address,uint256,uint256)')}` as const
+
+/** Calldata that asks Permit2 which nonces of a word are used. */
+export function bitmapCall(owner: Address, nonce: bigint): `0x${string}` {
+  return `0x${BITMAP}${word(owner)}${word(nonce >> 8n)}`
+}
+
+/** Whether a word of nonces shows this one as used. */
+export function isInBitmap(bitmap: bigint, nonce: bigint): boolean {
+  return ((bitmap >> (nonce & 0xffn)) & 1n) === 1n
+}
+
+/** Whether a nonce of Permit2 is used or canceled, now or up to a block; undefined when the node does not say. */
+export async function isNonceUsed(
+  chain: Chain,
+  { from, nonce }: Pick<ExpectedTransfer, 'from' | 'nonce'>,
+  block?: bigint,
+): Promise<boolean | undefined> {
+  const number = BigInt(nonce)
+  const answer = await chain.read(PERMIT2, bitmapCall(from, number), block)
+  if (answer.kind !== 'result' || answer.result.length !== 66) return undefined
+  return isInBitmap(BigInt(answer.result), number)
+}
+
+/** Whether these logs show the transfer. Permit2 logs no nonce: which permit it was, its transaction alone shows. */
+export function showsTransfer(
+  logs: readonly Log[],
+  { token, from, to, value: amount }: ExpectedTransfer,
+): boolean {
+  return logs.some((log) => isTransfer(log, { token, from, to, amount }))
+}
+
+/**
+ * What became of a permit, as `authorizationOutcome` says it of an authorization. The proof is the transaction that has
+ * called the proxy with its nonce. A nonce that was used in another way is void for us: its payer has canceled it, or
+ * signed it for another spender.
+ */
+export async function permitOutcome(
+  { chain, confirmations }: ConfirmedChain,
+  expected: ExpectedTransfer,
+  since: number,
+  isVoid: (block: Block) => boolean | Promise<boolean>,
+): Promise<TransferOutcome | undefined> {
+  const block = await newestThatCounts(chain, confirmations)
+  if (block === undefined) return undefined
+  const used = await isNonceUsed(chain, expected, block.number)
+  if (used === undefined) return undefined
+  if (used) return outcomeOfUse(chain, expected, { since, newest: block }, isVoid)
+  if (!(await isVoid(block))) return undefined
+  // It may be used in a block that does not count yet, or that was mined between the two requests.
+  return (await isNonceUsed(chain, expected)) === false ? { kind: 'void', block } : undefined
+}
+
+async function outcomeOfUse(
+  chain: Chain,
+  expected: ExpectedTransfer,
+  searched: { readonly since: number; readonly newest: Block },
+  isVoid: (block: Block) => boolean | Promise<boolean>,
+): Promise<TransferOutcome | undefined> {
+  const { token, from, to } = expected
+  const transfers: LogFilter = { address: token, topics: [TRANSFER, addressTopic(from), addressTopic(to)] }
+  const found = await findLog(chain, transfers, searched, (logs) => settlementIn(chain, logs, expected))
+  if (found.kind === 'unknown') return { kind: 'used' }
+  if (found.kind === 'found') {
+    const { transactionHash: transaction } = found.log
+    const receipt = await chain.receipt(transaction)
+    if (receipt.kind !== 'result' || receipt.result === null) return undefined
+    return { kind: 'moved', transaction, receipt: receipt.result }
+  }
+  const cancelations: LogFilter = { address: PERMIT2, topics: [INVALIDATION, addressTopic(from)] }
+  const canceled = await findLog(chain, cancelations, searched, async (logs) =>
+    logs.find((log) => cancels(log, BigInt(expected.nonce))),
+  )
+  return canceled.kind === 'found' || (await isVoid(searched.newest)) ? { kind: 'void', block: searched.newest } : { kind: 'used' }
+}
+
+/** The transfer among these that a call of the proxy with this nonce has made. */
+async function settlementIn(
+  chain: Chain,
+  logs: readonly Log[],
+  expected: ExpectedTransfer,
+): Promise<Log | undefined | 'unknown'> {
+  for (const log of logs.filter((each) => showsTransfer([each], expected))) {
+    const sent = await chain.transaction(log.transactionHash)
+    if (sent.kind !== 'result' || sent.result === null) return 'unknown'
+    if (settles(sent.result, expected)) return log
+  }
+  return undefined
+}
+
+/** Whether a transaction calls the proxy to move this money with this nonce. */
+export function settles(
+  { to, input }: { readonly to: string; readonly input: string },
+  { from, nonce, value }: Pick<ExpectedTransfer, 'from' | 'nonce' | 'value'>,
+): boolean {
+  const call = sameAddress(to, UPTO_PROXY) ? findSettleCall(input) : undefined
+  if (call === undefined) return false
+  const { permit } = call.signed
+  return sameAddress(permit.from, from) && BigInt(permit.nonce) === BigInt(nonce) && call.amount === value
+}
+
+/** Whether a log of Permit2 is the cancelation of a nonce. */
+export function cancels({ data }: Log, nonce: bigint): boolean {
+  if (data.length !== 130) return false
+  const [at, mask] = [BigInt(data.slice(0, 66)), BigInt(`0x${data.slice(66)}`)]
+  return at === nonce >> 8n && isInBitmap(mask, nonce)
+}

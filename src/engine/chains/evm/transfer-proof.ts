@@ -1,0 +1,31 @@
+import type { Block } from './chain.ts'
+import { containsTransfer } from './eip3009/authorization-log.ts'
+import { authorizationOutcome } from './eip3009/authorization-outcome.ts'
+import type { ExpectedTransfer } from './eip3009/token-state.ts'
+import type { Log } from './event-log.ts'
+import { permitOutcome, showsTransfer } from './permit2/permit-outcome.ts'
+import type { ConfirmedChain, TransferOutcome } from './transfer-outcome.ts'
+
+/** How a chain shows that a transfer was carried out: this differs by what its payer has signed. */
+export interface TransferProof {
+  /** Whether the logs of a transaction that was to carry it out show it. */
+  readonly contains: (logs: readonly Log[], expected: ExpectedTransfer) => boolean
+  /** What became of it, whoever has carried it out: see `authorizationOutcome`. */
+  readonly outcome: (
+    confirmed: ConfirmedChain,
+    expected: ExpectedTransfer,
+    since: number,
+    isVoid: (block: Block) => boolean | Promise<boolean>,
+  ) => Promise<TransferOutcome | undefined>
+}
+
+/** Of EIP-3009. */
+export const BY_AUTHORIZATION: TransferProof = { contains: containsTransfer, outcome: authorizationOutcome }
+
+/** Of Permit2. */
+export const BY_PERMIT: TransferProof = { contains: showsTransfer, outcome: permitOutcome }
+
+/** What must have happened on chain for a payment to be settled, and how the chain shows it. */
+export interface ExpectedPayment extends ExpectedTransfer {
+  readonly proof: TransferProof
+}

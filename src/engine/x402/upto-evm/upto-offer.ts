@@ -1,0 +1,26 @@
+import type { Address } from '../../base/address.ts'
+import { offerOf, type AcceptedNetwork } from '../exact-evm/accepted-network.ts'
+import type { NetworkOffer, PriceKind } from '../requirements.ts'
+import { GAS_SPONSORING } from './gas-sponsoring.ts'
+
+/** What scheme upto offers on a network, to be settled by one of our accounts. */
+export function uptoOffer(
+  network: AcceptedNetwork,
+  facilitatorAddress: Address | '',
+  prices: readonly PriceKind[],
+): NetworkOffer {
+  const { extra, ...offer } = offerOf(network)
+  return {
+    ...offer,
+    scheme: 'upto',
+    prices,
+    extra: { ...extra, facilitatorAddress },
+    extensions: { [GAS_SPONSORING]: SPONSORING },
+  }
+}
+
+/** Every byte is sent with each 402: the specification has the schema. */
+const SPONSORING = {
+  info: { description: 'An EIP-2612 approval of Permit2 is sent with the payment.', version: '1' },
+  schema: {},
+}

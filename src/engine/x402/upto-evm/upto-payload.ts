@@ -1,0 +1,121 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { toChecksum, type Address } from '../../base/address.ts'
+import { isJsonObject } from '../../base/json.ts'
+import type { Approval, Permit } from '../../chains/evm/permit2/permit.ts'
+import { GAS_SPONSORING } from './gas-sponsoring.ts'
+import { faultOf, malformed, type Malformed, type PaymentPayload } from '../payload.ts'
+
+/** What a payment of scheme upto contains. */
+export interface UptoPayload {
+  readonly permit: Permit
+  readonly spender: Address
+  readonly signature: `0x${string}`
+  /** The approval that the payer has signed too. */
+  readonly approval: (Approval & ApprovalTerms) | undefined
+}
+
+/** What an approval is for, as its payer says. */
+export interface ApprovalTerms {
+  readonly from: string
+  readonly asset: string
+  readonly spender: string
+  readonly amount: string
+}
+
+const address = { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' }
+/** Signs are refused, since the contracts and this service must read the same number. */
+const decimal = { type: 'string', pattern: '^(0|[1-9][0-9]{0,77})$' }
+/** Clients send nonces in both forms. */
+const nonce = { type: 'string', pattern: '^(0|[1-9][0-9]{0,77}|0x[0-9a-fA-F]{1,64})$' }
+
+const payloadSchema = {
+  type: 'object',
+  required: ['signature', 'permit2Authorization'],
+  properties: {
+    signature: { type: 'string', pattern: '^0x([0-9a-fA-F]{2}){64,2048}$' },
+    permit2Authorization: {
+      type: 'object',
+      required: ['permitted', 'from', 'spender', 'nonce', 'deadline', 'witness'],
+      properties: {
+        permitted: {
+          type: 'object',
+          required: ['token', 'amount'],
+          properties: { token: address, amount: decimal },
+        },
+        from: address,
+        spender: address,
+        nonce,
+        deadline: decimal,
+        witness: {
+          type: 'object',
+          required: ['to', 'facilitator', 'validAfter'],
+          properties: { to: address, facilitator: address, validAfter: decimal },
+        },
+      },
+    },
+  },
+}
+
+interface SentPayload {
+  readonly signature: `0x${string}`
+  readonly permit2Authorization: {
+    readonly permitted: { readonly token: Address; readonly amount: string }
+    readonly from: Address
+    readonly spender: Address
+    readonly nonce: string
+    readonly deadline: string
+    readonly witness: { readonly to: Address; readonly facilitator: Address; readonly validAfter: string }
+  }
+}
+
+const approvalSchema = {
+  type: 'object',
+  required: ['from', 'asset', 'spender', 'amount', 'deadline', 'signature'],
+  properties: {
+    from: address,
+    asset: address,
+    spender: address,
+    amount: decimal,
+    deadline: decimal,
+    signature: { type: 'string', pattern: '^0x[0-9a-fA-F]{128}(1b|1c|1B|1C|00|01)$' },
+  },
+}
+
+const ajv = new Ajv2020({ validateSchema: false })
+const isPayload = ajv.compile<SentPayload>(payloadSchema)
+const isApproval = ajv.compile<Approval & ApprovalTerms>(approvalSchema)
+
+type DecodedUpto = { readonly kind: 'payload'; readonly payload: UptoPayload } | Malformed
+
+/** Reads the part of a payment that scheme upto defines, and its extension. */
+export function readUpto({ payload, extensions }: PaymentPayload): DecodedUpto {
+  const sent: unknown = payload
+  if (!isPayload(sent))
+    return malformed(faultOf(isPayload.errors?.[0], '/payload', 'x402 v2 (scheme upto, Permit2)'))
+  const { permitted, from, spender, nonce: number, deadline, witness } = sent.permit2Authorization
+  const permit: Permit = {
+    from: toChecksum(from),
+    token: toChecksum(permitted.token),
+    amount: permitted.amount,
+    nonce: BigInt(number).toString(),
+    deadline,
+    to: toChecksum(witness.to),
+    facilitator: toChecksum(witness.facilitator),
+    validAfter: witness.validAfter,
+  }
+  const extension: unknown = extensions?.[GAS_SPONSORING]
+  // A client that copies the extension of the challenge adds an approval only where it needs one.
+  const info: unknown = isJsonObject(extension) ? extension['info'] : undefined
+  const isSigned = isJsonObject(info) && info['signature'] !== undefined
+  if (isSigned && !isApproval(info))
+    return malformed(
+      faultOf(isApproval.errors?.[0], `/extensions/${GAS_SPONSORING}/info`, 'x402 (EIP-2612 gas sponsoring)'),
+    )
+  const approval = isSigned && isApproval(info) ? info : undefined
+  const numbers = [permit.amount, permit.nonce, deadline, permit.validAfter, approval?.deadline ?? '0']
+  if (numbers.some((each) => BigInt(each) > LARGEST)) return malformed(TOO_LARGE)
+  return { kind: 'payload', payload: { permit, spender, signature: sent.signature, approval } }
+}
+
+const LARGEST = 2n ** 256n - 1n
+const TOO_LARGE = '/payload/permit2Authorization has a number that is no uint256'
