@@ -152,7 +152,7 @@ export async function execute(deps: ExecutionDeps, work: HandlerRun): Promise<Se
 /** The JSON form in which a cache stores it: bytes as base64. */
 type KeptAnswer = Answer | KeptBytes
 
-interface KeptBytes {
+interface KeptBytes extends Pick<VerbatimAnswer, 'usage'> {
   readonly content: Pick<VerbatimAnswer['content'], 'status' | 'type' | 'headers'> & {
     readonly base64: string
   }
@@ -183,13 +183,13 @@ function isKeptAnswer(value: unknown): value is KeptAnswer {
 function toKept(answer: Answer): KeptAnswer {
   if (!('content' in answer) || !('bytes' in answer.content)) return answer
   const { bytes, ...content } = answer.content
-  return { content: { ...content, base64: Buffer.from(bytes).toString('base64') } }
+  return { ...answer, content: { ...content, base64: Buffer.from(bytes).toString('base64') } }
 }
 
 function fromKept(kept: KeptAnswer): Answer {
   if (!isKeptBytes(kept)) return kept
   const { base64, ...content } = kept.content
-  return { content: { ...content, bytes: new Uint8Array(Buffer.from(base64, 'base64')) } }
+  return { ...kept, content: { ...content, bytes: new Uint8Array(Buffer.from(base64, 'base64')) } }
 }
 
 /** One call of an operation, for one caller. */
@@ -202,18 +202,31 @@ export interface Call extends Omit<HandlerRun, 'operation' | 'handler' | 'reuse'
 
 /** Runs an operation, and wraps its result in the form that is sold and stored. */
 export async function invoke(deps: ExecutionDeps, call: Call): Promise<StoredAnswer | OpenStream> {
+  return (await perform(deps, call)).answer
+}
+
+/** An answer with what its price may depend on. */
+export interface Performed {
+  readonly answer: StoredAnswer | OpenStream
+  /** What the handler has returned under `usage`. */
+  readonly usage?: unknown
+}
+
+/** Like `invoke`, for a price that is known after the work. */
+export async function perform(deps: ExecutionDeps, call: Call): Promise<Performed> {
   const { endpoint, served, ignored, ...rest } = call
   const { operation, handler, preview, store } = served
   if (operation.response.stream) {
     const began = deps.now()
     const stream = await open(deps, { ...rest, operation, handler, reuse: 'never' })
-    if (isStreaming(endpoint)) return stream
-    return collect(stream, Math.min(operation.timeout, rest.timeLeft) - (deps.now() - began))
+    if (isStreaming(endpoint)) return { answer: stream }
+    const left = Math.min(operation.timeout, rest.timeLeft) - (deps.now() - began)
+    return { answer: await collect(stream, left) }
   }
   // An answer for a signed-in caller is private.
   const reuse = store === undefined && rest.caller.signer === undefined ? 'cached' : 'never'
   const result = await execute(deps, { ...rest, operation, handler, reuse })
-  return wrapResponse(endpoint, result, preview, deps.now(), ignored)
+  return { answer: wrapResponse(endpoint, result, preview, deps.now(), ignored), usage: result.value.usage }
 }
 
 /** Starts a handler whose answer is a stream. */

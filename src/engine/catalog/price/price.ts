@@ -1,5 +1,6 @@
 import type { Json } from '../../base/json.ts'
 import type { Micros } from '../../base/money.ts'
+import type { PricePart } from '../../base/price-part.ts'
 
 /** The price of a call: fixed, or computed from its arguments. */
 export type Price = Micros | ComputedPrice
@@ -62,16 +63,6 @@ export interface Quote {
   readonly amount: Micros
   /** The parts of a computed price, in the order of the sum. */
   readonly parts?: readonly PricePart[]
-}
-
-export type PricePart = {
-  /** `base`, the name of a parameter, a measure and its parameter, or `min` or `max` when that decides. */
-  readonly part: string
-  readonly value?: string
-  readonly count?: number
-  readonly units?: number
-  /** USD. */
-  readonly amount: string
 }
 
 /** The quote for a call whose arguments are invalid. */
