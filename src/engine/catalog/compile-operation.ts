@@ -52,7 +52,7 @@ export function compileOperation(
     ...place,
     id: nameId(...id),
     price,
-    meter: compileMeter(document, [...at, 'price'], entry.price),
+    meter: compileMeter(document, [...at, 'price'], entry.price, { price, example }),
     access: compileAccess({ ...place, price }, entry.access, access),
     title: entry.title,
     summary: entry.summary,

@@ -437,12 +437,12 @@ function ignoredWarning({ name, suggestion }: IgnoredParameter): Warning {
 }
 
 function previewMembers(route: Route, cut: boolean): JsonObject {
-  const { price } = route.operation
+  const { price, meter } = route.operation
   const truncated = cut || route.bindings.some(({ kind }) => kind === 'fixed')
   const full =
     price === undefined || route.full === undefined
       ? {}
-      : { full: { path: route.full, price: { ...priceMembers(price), currency: 'USD' } } }
+      : { full: { path: route.full, price: { ...priceMembers(price, meter), currency: 'USD' } } }
   return { preview: true, truncated, ...full }
 }
 

@@ -1,5 +1,6 @@
 import { Failure } from '../base/errors.ts'
 import { isJsonObject } from '../base/json.ts'
+import { valueAt } from '../base/json-pointer.ts'
 import { formatShort, type Micros } from '../base/money.ts'
 import { once } from '../base/once.ts'
 import {
@@ -10,7 +11,7 @@ import {
   type Meter,
   type Metered,
 } from '../catalog/price/meter.ts'
-import { documentsOf, valueAt, type AnswerEnd } from './usage-documents.ts'
+import { documentsOf, type AnswerEnd } from './usage-documents.ts'
 
 /** Work that is done, as far as a price depends on it. */
 export interface DoneWork {

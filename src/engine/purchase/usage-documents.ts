@@ -1,4 +1,4 @@
-import { isJsonObject, parseJson, type Json } from '../base/json.ts'
+import { parseJson, type Json } from '../base/json.ts'
 import type { StoredAnswer } from '../ledger/payment-record.ts'
 
 /** Bytes at the end of a stream in which its usage is looked for. */
@@ -59,15 +59,4 @@ function dataOf(event: string): string {
     .split(/\r\n|\r|\n/)
     .flatMap((line) => (line.startsWith('data:') ? [line.slice('data:'.length)] : []))
     .join('\n')
-}
-
-/** What a JSON Pointer (RFC 6901) refers to; undefined when there is no such member. */
-export function valueAt(document: Json, pointer: string): Json | undefined {
-  let value: Json | undefined = document
-  for (const part of pointer.split('/').slice(1)) {
-    const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
-    if (Array.isArray(value)) value = /^(?:0|[1-9]\d*)$/.test(name) ? value[Number(name)] : undefined
-    else value = isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
-  }
-  return value
 }

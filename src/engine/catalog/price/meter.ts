@@ -12,6 +12,8 @@ export type Meter = {
   readonly min?: string
   /** The price of an answer with a missing count; absent: the work fails. */
   readonly if_missing?: string
+  /** USD for the example of the catalog; absent when it does not show every count. */
+  readonly example?: string
 }
 
 /** A quantity that is counted after the work, and the price of each unit: parts of a unit cost a part of its price. */
@@ -56,6 +58,23 @@ export interface Metered {
   readonly parts: readonly PricePart[]
   /** The rule gives more than the ceiling, which is charged. */
   readonly bound?: 'ceiling'
+}
+
+/** Parses a published meter; undefined when it cannot be parsed. */
+export function readMeter(published: string): Meter | undefined {
+  try {
+    const { base, counts, min, if_missing: missing }: Meter = JSON.parse(published)
+    const meter = {
+      base,
+      counts,
+      ...(min === undefined ? {} : { min }),
+      ...(missing === undefined ? {} : { if_missing: missing }),
+    }
+    computeMetered(meter, [], toMicros(0n))
+    return meter
+  } catch {
+    return undefined
+  }
 }
 
 /** Whether a value is a count that a price can be computed from: larger numbers have no exact value. */
