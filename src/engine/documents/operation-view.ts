@@ -186,13 +186,19 @@ function viewOperation(
     rule: price === undefined ? '' : spellRuleOf(price, meter),
     prices: price === undefined ? [] : tableOf(price, meter).map(inDollars),
     chargedFirst: price !== undefined && isChargedFirst(operation) ? sentence(CHARGED_FIRST) : '',
-    streaming: response.stream ? `Streams ${response.mediaType}.` : '',
+    streaming: response.stream ? streamingOf(operation) : '',
     freshness:
       cache === undefined
         ? 'Not cached: every call runs the handler.'
         : `Cached for ${spellDuration(cache.ttl)}.`,
     attributions: attributionsOf(catalog, operation),
   }
+}
+
+function streamingOf({ response: { mediaType }, meter }: Operation): string {
+  return meter === undefined
+    ? `Streams ${mediaType}.`
+    : `Answers with ${mediaType}, in one piece once its price is known and paid.`
 }
 
 export const UNAVAILABLE = 'Not available now.'
@@ -278,8 +284,8 @@ const UPFRONT =
 const STREAMED =
   'streams, and is charged before its first byte; if it breaks off, the same payment sent again gets all of it without another charge.'
 
-function isChargedFirst({ settle, response }: Operation): boolean {
-  return settle === 'upfront' || response.stream
+function isChargedFirst({ settle, response, meter }: Operation): boolean {
+  return settle === 'upfront' || (response.stream && meter === undefined)
 }
 
 /** Whether a route charges before its work. */

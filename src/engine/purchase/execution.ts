@@ -60,9 +60,12 @@ export const UNREADY: Readonly<Record<Readiness, Refusal | undefined>> = {
   not_configured: { code: 'not_configured', detail: 'a source of this route has no credentials here' },
 }
 
-/** Whether this endpoint sends its answer while it is produced. Tools do not: their results have one piece. */
+/**
+ * Whether this endpoint sends its answer while it is produced. Tools do not: their results have one piece. A metered
+ * stream does not either: what it costs is known at its end, and it is sent once it is paid for.
+ */
 export function isStreaming({ kind, operation }: Endpoint): boolean {
-  return kind !== 'tool' && operation.response.stream
+  return kind !== 'tool' && operation.response.stream && operation.meter === undefined
 }
 
 export function unreadyFailure(readiness: Readiness): Failure | undefined {

@@ -39,10 +39,9 @@ function formOf(type: string): Form {
 
 /** The JSON documents at the end of an answer, the last one first. What is no JSON, such as `[DONE]`, is left out. */
 export function documentsOf({ type, size, end }: AnswerEnd): readonly Json[] {
-  const text = new TextDecoder().decode(end)
   const form = formOf(type)
-  const texts =
-    form === 'document' ? [text] : form === 'lines' ? text.split(/\r\n|\r|\n/) : text.split(EVENT_END)
+  const text = new TextDecoder().decode(end).replaceAll(/\r\n?/g, '\n')
+  const texts = form === 'document' ? [text] : text.split(form === 'lines' ? '\n' : EVENT_END)
   // The first one may be cut.
   const whole = form === 'document' || size === end.length ? texts : texts.slice(1)
   return whole
@@ -52,11 +51,11 @@ export function documentsOf({ type, size, end }: AnswerEnd): readonly Json[] {
 }
 
 /** WHATWG HTML §9.2: an empty line ends an event. */
-const EVENT_END = /(?:\r\n|\r|\n){2}/
+const EVENT_END = '\n\n'
 
 function dataOf(event: string): string {
   return event
-    .split(/\r\n|\r|\n/)
+    .split('\n')
     .flatMap((line) => (line.startsWith('data:') ? [line.slice('data:'.length)] : []))
     .join('\n')
 }

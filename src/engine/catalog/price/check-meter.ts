@@ -45,6 +45,10 @@ export function* checkMeter(
       const message = 'a proxied API returns no "usage" of its own: write value_of with a JSON Pointer'
       yield error('meter_usage_of_proxy', spot, message)
     }
+    if (counter === 'usage_of' && entry.response?.stream === true) {
+      const message = 'a stream comes without "usage": write value_of, and send the count in its last event'
+      yield error('meter_usage_of_stream', spot, message)
+    }
     if (counter === 'seconds_of' && 'cache' in entry) {
       const message = 'an answer from the cache takes no time: remove the cache, or count something else'
       yield error('meter_seconds_cached', spot, message)

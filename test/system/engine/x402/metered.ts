@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
-import { offersOf, openBank, openTabShop, tabPayment } from '../../../support/tab-shop.ts'
+import { rpc } from '../../../support/mcp.ts'
+import { offersOf, openBank, openTabShop, tabPayment, type TabOffer } from '../../../support/tab-shop.ts'
 import { until } from '../../../support/until.ts'
 
 const RESOURCE = 'https://tabs.example.com'
@@ -107,6 +108,46 @@ t.test('withholds an answer whose count is nonsense, charges nothing, and tells 
     amount: '1000',
     extra: { charged: '1000' },
   })
+})
+
+t.test('charges a stream for the usage of its last event, and one that breaks off nothing', async (t) => {
+  const { buy } = await openMeters(t)
+  const { receipt, body, response } = await buy('Eve', '/paid/flow', { text: 'Hello', usage: { total: 7 } })
+  t.equal(response.headers.get('content-type'), 'text/event-stream')
+  t.equal(body, 'data: {"text":"Hello"}\n\ndata: {"usage":{"total":7}}\n\n')
+  t.match(receipt, { amount: '700', extra: { usage: [{ part: 'value_of /usage/total', count: 7 }] } })
+  const broken = await buy('Eve', '/paid/flow', { text: 'Hello', break: true })
+  t.match(JSON.parse(broken.body), { charged: 'no' })
+  const silent = await buy('Eve', '/paid/flow', { text: 'Hello' })
+  t.match(JSON.parse(silent.body), { code: 'usage_missing', charged: 'no' })
+  t.match((await buy('Eve', '/paid/flow', { usage: { total: 1 } })).receipt, { extra: { charged: '800' } })
+})
+
+t.test('charges a tool call what it has used, under _meta', async (t) => {
+  const { shop } = await openMeters(t)
+  const call = async (name: string, says: unknown, header?: string) => {
+    const _meta = header === undefined ? {} : { 'x402/payment': header }
+    const params = { name, arguments: { says: JSON.stringify(says) }, _meta }
+    const { result } = await rpc(`${shop.url}/mcp/words`, 'tools/call', params)
+    if (result === undefined) throw new Error('no result')
+    return result
+  }
+  for (const [payer, name, says, amount] of [
+    ['Fay', 'chat', { usage: { prompt_tokens: 1000, completion_tokens: 0 } }, '700'],
+    ['Guy', 'flow', { usage: { total: 5 } }, '500'],
+  ] as const) {
+    const asked = await call(name, says)
+    const { accepts, price } = asked['structuredContent'] as {
+      readonly accepts: readonly TabOffer[]
+      readonly price: unknown
+    }
+    t.match(price, { rule: /counted after the work/, max: String, currency: 'USD' })
+    const [offer] = accepts
+    if (offer === undefined) throw new Error('nothing is offered')
+    const header = tabPayment(`${RESOURCE}/mcp/words`, offer, { payer })
+    const { _meta } = await call(name, says, header)
+    t.match(_meta, { 'x402/payment-response': { success: true, amount, extra: { usage: Array } } })
+  }
 })
 
 t.test('delivers an answer again for its payment, and charges once across kills', async (t) => {

@@ -17,11 +17,11 @@ const CHAT: Meter = {
 }
 const MOST = toMicros(1_000_000_000n)
 
-/** A decimal in steps of 10^-40, by shifting its digits. */
+/** A decimal in steps of 10^-400, by shifting its digits. */
 function steps(decimal: string): bigint {
   const [digits = '', exponent = '0'] = decimal.split('e')
   const [whole = '0', fraction = ''] = digits.split('.')
-  const places = 40 - fraction.length + Number(exponent)
+  const places = 400 - fraction.length + Number(exponent)
   return BigInt(whole + fraction) * 10n ** BigInt(places)
 }
 
@@ -57,15 +57,15 @@ t.test('costs what an independent computation gives, for 500 random usages', asy
         { counter: 'usage_of', of: 'two', unit: '7', price: '0.000000000003' },
       ],
     }
-    // All terms times 7 and times the unit, in steps of 10^-40 each.
-    const [one40, two40, price40, size40] = [String(one), String(two), price, size].map(steps)
-    if (one40 === undefined || two40 === undefined || price40 === undefined || size40 === undefined)
+    // All terms times 7 and times the unit, in steps of 10^-400 each.
+    const [first, second, each, unitSize] = [String(one), String(two), price, size].map(steps)
+    if (first === undefined || second === undefined || each === undefined || unitSize === undefined)
       return false
-    const E = 10n ** 40n
+    const E = 10n ** 400n
     const small = E / 10n ** 12n
     // sum = base + one * price / size + two * 3e-12 / 7
-    const above = small * 7n * size40 * E + one40 * price40 * 7n * E + two40 * 3n * small * size40
-    const below = 7n * size40 * E * E
+    const above = small * 7n * unitSize * E + first * each * 7n * E + second * 3n * small * unitSize
+    const below = 7n * unitSize * E * E
     const micros = (above * 1_000_000n + below - 1n) / below
     return computeMetered(meter, [one, two], toMicros(10n ** 30n)).amount === micros
   })
