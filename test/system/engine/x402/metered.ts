@@ -3,7 +3,7 @@ import { rpc } from '../../../support/mcp.ts'
 import { offersOf, openBank, openTabShop, tabPayment, type TabOffer } from '../../../support/tab-shop.ts'
 import { until } from '../../../support/until.ts'
 
-const RESOURCE = 'https://tabs.example.com'
+const RESOURCE = 'http://127.0.0.1'
 
 interface Receipt {
   readonly amount: string
@@ -128,8 +128,8 @@ t.test('charges a tool call what it has used, under _meta', async (t) => {
   const call = async (name: string, says: unknown, header?: string) => {
     const _meta = header === undefined ? {} : { 'x402/payment': header }
     const params = { name, arguments: { says: JSON.stringify(says) }, _meta }
-    const { result } = await rpc(`${shop.url}/mcp/words`, 'tools/call', params)
-    if (result === undefined) throw new Error('no result')
+    const { result, error } = await rpc(`${shop.url}/mcp/words`, 'tools/call', params)
+    if (result === undefined) throw new Error(`no result: ${JSON.stringify(error)}`)
     return result
   }
   for (const [payer, name, says, amount] of [
