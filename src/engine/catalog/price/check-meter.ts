@@ -96,6 +96,10 @@ function* checkAmounts(document: SourceDocument, at: Path, declared: DeclaredPri
 
 function* checkFixed(document: SourceDocument, at: Path): Generator<Issue> {
   const spelling = document.spelling(at) ?? ''
+  if (spelling === 'free') {
+    yield error('price_not_positive', document.at(at), 'a price is greater than 0: write an amount')
+    return
+  }
   const price = parsePrice(spelling)
   if (price.kind === 'fault')
     yield error(price.fault, document.at(at), faultMessage(price.fault, spelling.trim(), 'amount'))

@@ -137,10 +137,10 @@ t.test('charges a tool call what it has used, under _meta', async (t) => {
     ['Guy', 'flow', { usage: { total: 5 } }, '500'],
   ] as const) {
     const asked = await call(name, says)
-    const { accepts, price } = asked['structuredContent'] as {
-      readonly accepts: readonly TabOffer[]
-      readonly price: unknown
-    }
+    const told: { readonly accepts: readonly TabOffer[]; readonly price: unknown } = JSON.parse(
+      JSON.stringify(asked['structuredContent']),
+    )
+    const { accepts, price } = told
     t.match(price, { rule: /counted after the work/, max: String, currency: 'USD' })
     const [offer] = accepts
     if (offer === undefined) throw new Error('nothing is offered')
