@@ -1,4 +1,5 @@
-import { computeMetered, type Count, type Meter } from '../../engine/catalog/price/meter.ts'
+import { computeMetered } from '../../engine/catalog/price/meter.ts'
+import type { Count, Meter } from '../../engine/catalog/price/price.ts'
 import type { Price, PriceRule } from '../../engine/catalog/price/price.ts'
 import { computePrice, usageOf } from '../../engine/catalog/price/rule.ts'
 import { formatPrice, LARGEST_PRICE, toMicros, type Micros } from '../../engine/base/money.ts'

@@ -1,5 +1,6 @@
 import { routeKey, type Catalog, type Operation, type Parameter } from '../../engine/catalog/catalog.ts'
-import { readMeter, type Meter } from '../../engine/catalog/price/meter.ts'
+import { readMeter } from '../../engine/catalog/price/meter.ts'
+import type { Meter } from '../../engine/catalog/price/price.ts'
 import type { Price } from '../../engine/catalog/price/price.ts'
 import { readPrice } from '../../engine/catalog/price/rule.ts'
 import { requestBody } from '../../engine/documents/openapi.ts'

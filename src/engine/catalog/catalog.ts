@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '../base/json.ts'
 import type { Micros } from '../base/money.ts'
 import type { Limits } from '../base/networks.ts'
 import type { SuccessStatus } from '../base/success-status.ts'
-import type { Meter } from './price/meter.ts'
+import type { Meter } from './price/price.ts'
 import type { Price } from './price/price.ts'
 
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const

@@ -128,7 +128,8 @@ const rule = {
   by: {
     type: 'object',
     minProperties: 1,
-    description: 'USD that values of a parameter or body member with an enum add: { quality: { high: 0.01 } }.',
+    description:
+      'USD that values of a parameter or body member with an enum add: { quality: { high: 0.01 } }.',
     additionalProperties: { type: 'object', minProperties: 1, additionalProperties: decimal },
   },
   per: {
@@ -152,7 +153,10 @@ const counted = {
     usage_of: { ...text, description: COUNTERS.usage_of.description },
     bytes_of: { enum: ['answer'], description: COUNTERS.bytes_of.description },
     seconds_of: { enum: ['work'], description: COUNTERS.seconds_of.description },
-    unit: { ...decimal, description: 'Size of one unit; part of a unit costs part of its price. Default: 1.' },
+    unit: {
+      ...decimal,
+      description: 'Size of one unit; part of a unit costs part of its price. Default: 1.',
+    },
     price: { ...decimal, description: 'USD for each unit; at most twelve decimals.' },
   },
 } as const

@@ -1,9 +1,16 @@
 import { withoutPaid } from '../catalog/route-path.ts'
 import { type Catalog, type Operation, type Route, routeKey, type ToolEndpoint } from '../catalog/catalog.ts'
 import { formatShort, shortDecimal } from '../base/money.ts'
-import type { Meter } from '../catalog/price/meter.ts'
+import type { Meter } from '../catalog/price/price.ts'
 import { highestOf, type Price } from '../catalog/price/price.ts'
-import { meterTable, type PriceRow, priceTable, ruleNote, spellMetered, spellRule } from '../catalog/price/text.ts'
+import {
+  meterTable,
+  type PriceRow,
+  priceTable,
+  ruleNote,
+  spellMetered,
+  spellRule,
+} from '../catalog/price/text.ts'
 import { spellPaths, spellReferences } from '../catalog/route-reference.ts'
 import { type ErrorCode, ERRORS } from '../base/errors.ts'
 import { conditionOf, joinSentences, sentence, spellDuration } from '../base/words.ts'

@@ -76,7 +76,10 @@ function endpoint(catalog: Catalog, facts: Facts, route: Route): JsonObject {
     path: route.path,
     url: facts.baseUrl + examplePath(route),
     title,
-    price: route.operation.price === undefined ? undefined : declaredPrice(route.operation.price, route.operation.meter),
+    price:
+      route.operation.price === undefined
+        ? undefined
+        : declaredPrice(route.operation.price, route.operation.meter),
     description: summary,
     deprecated: deprecation === '' ? undefined : true,
     category: route.operation.category,

@@ -3,14 +3,8 @@ import { isJsonObject } from '../base/json.ts'
 import { valueAt } from '../base/json-pointer.ts'
 import { formatShort, type Micros } from '../base/money.ts'
 import { once } from '../base/once.ts'
-import {
-  computeMetered,
-  isCount,
-  priceOfMissing,
-  type Count,
-  type Meter,
-  type Metered,
-} from '../catalog/price/meter.ts'
+import { computeMetered, isCount, priceOfMissing, type Metered } from '../catalog/price/meter.ts'
+import type { Count, Meter } from '../catalog/price/price.ts'
 import { documentsOf, type AnswerEnd } from './usage-documents.ts'
 
 /** Work that is done, as far as a price depends on it. */
@@ -55,7 +49,9 @@ export function meterWork(metered: MeteredOperation, work: DoneWork): Metered {
 export function meterUnknown({ id, meter, ceiling, report }: MeteredOperation, reason: string): Metered {
   const price = priceOfMissing(meter, ceiling)
   if (price === undefined) {
-    report(new Error(`the usage of ${id} is not known, and its answer is withheld and not charged: ${reason}`))
+    report(
+      new Error(`the usage of ${id} is not known, and its answer is withheld and not charged: ${reason}`),
+    )
     throw new Failure('usage_missing', 'what this call has used is not known; nothing was charged')
   }
   const charged = `${formatShort(price.amount)} USD`

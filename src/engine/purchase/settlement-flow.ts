@@ -185,12 +185,9 @@ export async function resume(purchase: LeasedPurchase): Promise<PurchaseResult> 
 type DoneWork = Pick<Changes, 'amount' | 'usage'> & { readonly answer: StoredAnswer }
 
 /** What is charged for metered work: at most what the payer has signed. */
-function meteredCharge(
-  { amountFor, authorizedAmount }: Payment,
-  { amount, parts }: Metered,
-): Pick<Changes, 'amount' | 'usage'> {
-  const due = amountFor(amount)
-  return { amount: (due < authorizedAmount ? due : authorizedAmount).toString(), usage: parts }
+function meteredCharge(payment: Payment, { amount, parts }: Metered): Pick<Changes, 'amount' | 'usage'> {
+  const [due, most] = [payment.amountFor(amount), payment.authorizedAmount]
+  return { amount: (due < most ? due : most).toString(), usage: parts }
 }
 
 /** Stores answer, receipt and the state of the channel together: charged and answered, or neither. */

@@ -3,14 +3,8 @@ import { valueAt } from '../../base/json-pointer.ts'
 import { formatPrice, type Micros } from '../../base/money.ts'
 import type { DeclaredCount, DeclaredPrice } from '../schema.ts'
 import type { Path, SourceDocument } from '../yaml-document.ts'
-import {
-  computeMetered,
-  COUNTER_NAMES,
-  isCount,
-  type Count,
-  type CounterName,
-  type Meter,
-} from './meter.ts'
+import { computeMetered, COUNTER_NAMES, isCount } from './meter.ts'
+import type { Count, CounterName, Meter } from './price.ts'
 import type { Price } from './price.ts'
 
 /** Compiles what is counted after the work, from its source text. Undefined: the price is known before it. */

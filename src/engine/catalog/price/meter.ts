@@ -1,29 +1,7 @@
 import { formatDecimal, toMicros, type Micros } from '../../base/money.ts'
 import type { PricePart } from '../../base/price-part.ts'
+import type { CounterName, Meter } from './price.ts'
 import { toFine } from './rule.ts'
-
-/**
- * Rule for a price that is known after the work, in USD with at most twelve decimals, as texts. The price of its
- * operation is the ceiling: what a buyer authorizes. A type alias, so that it counts as JSON.
- */
-export type Meter = {
-  readonly base: string
-  readonly counts: readonly Count[]
-  readonly min?: string
-  /** The price of an answer with a missing count; absent: the work fails. */
-  readonly if_missing?: string
-  /** USD for the example of the catalog; absent when it does not show every count. */
-  readonly example?: string
-}
-
-/** A quantity that is counted after the work, and the price of each unit: parts of a unit cost a part of its price. */
-export type Count = {
-  readonly counter: CounterName
-  /** A JSON Pointer, the name of a count that the handler returns, `answer` or `work`. */
-  readonly of: string
-  readonly unit: string
-  readonly price: string
-}
 
 /** What can be counted after the work, by its key in the catalog. */
 export const COUNTERS = {
@@ -35,7 +13,7 @@ export const COUNTERS = {
   usage_of: { description: 'A count that the handler returns under "usage", by its name.', only: undefined },
   bytes_of: { description: 'answer: the bytes of its body, before compression.', only: 'answer' },
   seconds_of: { description: 'work: the seconds until the handler has answered.', only: 'work' },
-} as const satisfies Readonly<Record<string, Counter>>
+} as const satisfies Readonly<Record<CounterName, Counter>>
 
 interface Counter {
   /** Text for people who edit the catalog. */
@@ -43,8 +21,6 @@ interface Counter {
   /** The only thing it is counted of. */
   readonly only: string | undefined
 }
-
-export type CounterName = keyof typeof COUNTERS
 
 export const COUNTER_NAMES = Object.keys(COUNTERS).filter(isCounterName)
 

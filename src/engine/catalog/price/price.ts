@@ -27,6 +27,31 @@ export type PriceRule = {
   readonly max?: string
 }
 
+/**
+ * Rule for a price that is known after the work, in USD with at most twelve decimals, as texts. The price of its
+ * operation is the ceiling: what a buyer authorizes. A type alias, so that it counts as JSON.
+ */
+export type Meter = {
+  readonly base: string
+  readonly counts: readonly Count[]
+  readonly min?: string
+  /** The price of an answer with a missing count; absent: the work fails. */
+  readonly if_missing?: string
+  /** USD for the example of the catalog; absent when it does not show every count. */
+  readonly example?: string
+}
+
+/** A quantity that is counted after the work, and the price of each unit: parts of a unit cost a part of its price. */
+export type Count = {
+  readonly counter: CounterName
+  /** A JSON Pointer, the name of a count that the handler returns, `answer` or `work`. */
+  readonly of: string
+  readonly unit: string
+  readonly price: string
+}
+
+export type CounterName = 'value_of' | 'usage_of' | 'bytes_of' | 'seconds_of'
+
 /** The argument that a choice or rate refers to. */
 export type Place = {
   readonly argument: string

@@ -1,7 +1,7 @@
 import { compact, type JsonObject } from '../../base/json.ts'
 import { formatPrice, formatShort, toMicros } from '../../base/money.ts'
 import { measureOf } from './measures.ts'
-import type { Count, Meter } from './meter.ts'
+import type { Count, Meter } from './price.ts'
 import { highestOf, type ComputedPrice, type Price, type PriceRule, type Quote, type Rate } from './price.ts'
 import { computePrice, toFine, usageOf } from './rule.ts'
 

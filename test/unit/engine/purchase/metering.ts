@@ -1,6 +1,6 @@
 import t from 'tap'
 import { toMicros } from '../../../../src/engine/base/money.ts'
-import type { Meter } from '../../../../src/engine/catalog/price/meter.ts'
+import type { Meter } from '../../../../src/engine/catalog/price/price.ts'
 import type { StoredAnswer } from '../../../../src/engine/ledger/payment-record.ts'
 import { meterWork } from '../../../../src/engine/purchase/metering.ts'
 import { endOf } from '../../../../src/engine/purchase/usage-documents.ts'
