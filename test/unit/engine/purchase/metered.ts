@@ -118,6 +118,20 @@ t.test('sells nothing metered to a payer whose settlements have failed', async (
   t.match(await shop.buy(), { kind: 'answered' }, 'what has a fixed price is paid before the work')
 })
 
+t.test('counts what was charged against the limit of a payer, and the ceiling until then', async (t) => {
+  const shop = await openShop(t)
+  const { payment } = metered(shop)
+  const payerLimit = { calls: 10, spend: toMicros(6_000n), per: 86_400_000 }
+  const buy = (key: string) =>
+    shop.buy(
+      { route: CHAT, payment: { ...payment, key }, digest: key, run: costing(1_000n) },
+      { ...shop.deps, payerLimit },
+    )
+  t.match(await buy('test:1'), { kind: 'answered' })
+  t.match(await buy('test:2'), { kind: 'answered' }, '1,000 and a ceiling of 5,000 are within 6,000')
+  t.match(await buy('test:3'), { kind: 'refused', refusal: { code: 'payer_limit_reached' } })
+})
+
 t.test('charges what is recorded and answered, once, with a kill at every write', async (t) => {
   for (const [form, amount] of [
     ['some', 1_234n],
