@@ -51,7 +51,7 @@ function rowOf(route: Route, { catalog, facts }: Revision): RouteRow {
     method: operation.method,
     path,
     kind,
-    price: paid && operation.price !== undefined ? spellPrice(operation.price) : null,
+    price: paid && operation.price !== undefined ? spellPrice(operation.price, operation.meter) : null,
     protocols: paid ? PROTOCOLS.filter((name) => catalog.payments[name] !== undefined) : [],
     parameters: parameters.map(describe),
     handler: operation.handler,

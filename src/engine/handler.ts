@@ -29,6 +29,8 @@ export interface EnvelopedAnswer {
   readonly warnings?: readonly Warning[]
   /** Status of the HTTP response; default: 200. A status without content (204, 205) needs a `content`. */
   readonly status?: SuccessStatus
+  /** What the call has used, by name: for a price with `usage_of`. */
+  readonly usage?: Readonly<Record<string, number>>
   /** When the sources returned the data; default: when the answer was made. The cache counts from then. */
   readonly fetchedAt?: Date
   /**
@@ -41,6 +43,8 @@ export interface EnvelopedAnswer {
 /** An answer that is passed on as it is, without an envelope, and redelivered byte for byte. */
 export interface VerbatimAnswer {
   readonly content: ContentHead & Content
+  /** What the call has used, by name: for a price with `usage_of`. */
+  readonly usage?: Readonly<Record<string, number>>
 }
 
 export interface ContentHead {

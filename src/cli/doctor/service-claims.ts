@@ -16,11 +16,11 @@ export function catalogClaims({ routes }: Catalog): RouteClaims {
     .filter(({ operation }) => !operation.planned)
     .map((route): [string, RouteClaim] => {
       const { kind, operation, parameters, sample } = route
-      const { price, body } = operation
+      const { price, meter, body } = operation
       return [
         routeKey(route),
         claimOf(
-          ['price', kind !== 'paid' || price === undefined ? 'free' : spellPrice(price)],
+          ['price', kind !== 'paid' || price === undefined ? 'free' : spellPrice(price, meter)],
           [
             'parameters',
             joinParameters([

@@ -5,7 +5,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../engine/base/json
 import { formatDuration } from '../../engine/base/duration.ts'
 import { formatPrice, type Micros } from '../../engine/base/money.ts'
 import { spell } from '../route-yaml.ts'
-import { findRises, type Rise } from './price-change.ts'
+import { findMeterRises, findRises, type Rise } from './price-change.ts'
 import type { Item, Snapshot } from './snapshot.ts'
 
 /** What becomes of one thing that is sold or shown. */
@@ -77,15 +77,18 @@ function termAlarms({ terms: before }: Snapshot, { terms: after }: Snapshot): st
 function judge(name: string, before: Snapshot, after: Snapshot): Judgement {
   const [old, now] = [before.items.get(name), after.items.get(name)]
   const whole = (kind: 'added' | 'removed', item: Item | undefined): Change => {
-    return { kind, name, price: priceOf(item?.price), parameters: [] }
+    return { kind, name, price: priceOf(item), parameters: [] }
   }
   if (now === undefined) return { name, breaks: [], alarm: 'gone', change: whole('removed', old) }
   if (old === undefined) return { name, breaks: [], change: whole('added', now) }
   const parameters = [...parameterLines(old, now), ...sourceLines(old, now)]
   const breaks = breaksOf(old, now)
-  if (isSame(old.price, now.price) && parameters.length === 0 && breaks.length === 0) return { name, breaks }
-  const price = priceChange(old.price, now.price)
-  const rises = old.price === undefined || now.price === undefined ? [] : findRises(old.price, now.price)
+  if (isSamePrice(old, now) && parameters.length === 0 && breaks.length === 0) return { name, breaks }
+  const price = priceChange(old, now)
+  const rises = [
+    ...(old.price === undefined || now.price === undefined ? [] : findRises(old.price, now.price)),
+    ...findMeterRises(old.meter, now.meter),
+  ]
   const alarm = alarmOf(old.price, now.price, rises)
   const lines = [...rises.map(({ line }) => `↑ ${line}`), ...parameters]
   const change: Change = { kind: 'changed', name, price, parameters: lines }
@@ -109,15 +112,26 @@ function isSame(old: Price | undefined, now: Price | undefined): boolean {
   return old.lowest === now.lowest && old.highest === now.highest && isDeepStrictEqual(old.rule, now.rule)
 }
 
-function priceOf(price: Price | undefined): string {
-  return price === undefined ? 'free' : `${spellPrice(price)} USD${ruleNote(price)}`
+type Priced = Pick<Item, 'price' | 'meter'>
+
+function isSamePrice(old: Priced, now: Priced): boolean {
+  const [before, after] = [old, now].map(({ meter }) => ({ ...meter, example: undefined }))
+  return isSame(old.price, now.price) && isDeepStrictEqual(before, after)
 }
 
-function priceChange(old: Price | undefined, now: Price | undefined): string {
-  if (isSame(old, now)) return priceOf(now)
-  if (old === undefined || now === undefined || typeof old === 'object' || typeof now === 'object')
-    return `${priceOf(old)} → ${priceOf(now)}`
-  return `${formatPrice(old)} → ${priceOf(now)} (${percent(old, now)} %)`
+function priceOf(item: Priced | undefined): string {
+  if (item?.price === undefined) return 'free'
+  const { price, meter } = item
+  return `${spellPrice(price, meter)} USD${ruleNote(price, meter)}`
+}
+
+function priceChange(before: Priced, after: Priced): string {
+  if (isSamePrice(before, after)) return priceOf(after)
+  const [old, now] = [before.price, after.price]
+  const isMetered = before.meter !== undefined || after.meter !== undefined
+  if (isMetered || typeof old !== 'bigint' || typeof now !== 'bigint')
+    return `${priceOf(before)} → ${priceOf(after)}`
+  return `${formatPrice(old)} → ${spellPrice(now)} USD (${percent(old, now)} %)`
 }
 
 /** A change in percent, rounded to a tenth; a smaller change is `<0.1`. */

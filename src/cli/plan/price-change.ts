@@ -1,6 +1,8 @@
+import { computeMetered } from '../../engine/catalog/price/meter.ts'
+import type { Count, Meter } from '../../engine/catalog/price/price.ts'
 import type { Price, PriceRule } from '../../engine/catalog/price/price.ts'
 import { computePrice, usageOf } from '../../engine/catalog/price/rule.ts'
-import { formatPrice, type Micros } from '../../engine/base/money.ts'
+import { formatPrice, LARGEST_PRICE, toMicros, type Micros } from '../../engine/base/money.ts'
 
 /** A call whose price rises: what it differs in from the cheapest one, if anything, with both prices. */
 export interface Rise {
@@ -35,6 +37,32 @@ export function findRises(old: Price, now: Price): Rise[] {
       rises.push(riseOf(parameter, `${parameter} = ${found.value ?? found.count}`, found))
   }
   return rises
+}
+
+/** What is counted in the comparison of two meters. */
+const COUNTED = 1_000
+
+/** What costs more after the work by another meter: an answer that has used nothing, and a thousand of each count. */
+export function findMeterRises(old: Meter | undefined, now: Meter | undefined): Rise[] {
+  if (old === undefined || now === undefined) return []
+  const names = new Set([...old.counts, ...now.counts].map(nameOfCount))
+  const costs = (meter: Meter, name: string | undefined): Micros =>
+    computeMetered(
+      meter,
+      meter.counts.map((count) => (nameOfCount(count) === name ? COUNTED : 0)),
+      toMicros(LARGEST_PRICE),
+    ).amount
+  const riseOf = (name: string | undefined, words: string): Rise[] => {
+    const [before, after] = [costs(old, name), costs(now, name)]
+    if (after <= before) return []
+    return [{ parameter: undefined, line: `${words}: ${formatPrice(before)} → ${formatPrice(after)} USD` }]
+  }
+  const least = riseOf(undefined, 'an answer that has used nothing')
+  return least.length > 0 ? least : [...names].flatMap((name) => riseOf(name, `${name} = ${COUNTED}`))
+}
+
+function nameOfCount({ counter, of }: Count): string {
+  return `${counter} ${of}`
 }
 
 function costOf(price: Price, sample: Sample): Micros {

@@ -1,4 +1,6 @@
 import { routeKey, type Catalog, type Operation, type Parameter } from '../../engine/catalog/catalog.ts'
+import { readMeter } from '../../engine/catalog/price/meter.ts'
+import type { Meter } from '../../engine/catalog/price/price.ts'
 import type { Price } from '../../engine/catalog/price/price.ts'
 import { readPrice } from '../../engine/catalog/price/rule.ts'
 import { requestBody } from '../../engine/documents/openapi.ts'
@@ -21,8 +23,10 @@ export interface Snapshot {
 }
 
 export interface Item {
-  /** Undefined: free. */
+  /** Undefined: free. With a meter, the ceiling. */
   readonly price: Price | undefined
+  /** What is counted after the work. */
+  readonly meter?: Meter | undefined
   /** JSON Schema of each by name, with `required: true` where it must be given. */
   readonly parameters: ReadonlyMap<string, JsonObject>
   readonly settle: Operation['settle']
@@ -51,12 +55,13 @@ export function catalogSnapshot(catalog: Catalog, baseUrl: string): Snapshot {
     .filter(({ operation }) => !operation.planned)
     .map((route): [string, Item] => {
       const { kind, parameters } = route
-      const { price, settle, example, cache, upstream } = route.operation
+      const { price, meter, settle, example, cache, upstream } = route.operation
       const [[, media] = []] = membersAt(requestBody(route), 'content')
       return [
         routeKey(route),
         {
           price: kind === 'paid' ? price : undefined,
+          meter: kind === 'paid' ? meter : undefined,
           parameters: new Map([
             ...declaredRules(parameters.filter((each) => each.in !== 'body')),
             ...bodyRules(at(media, 'schema')),
@@ -79,10 +84,11 @@ export function catalogSnapshot(catalog: Catalog, baseUrl: string): Snapshot {
 function toolsOf({ operations, routes }: Catalog): [string, Item][] {
   const isTool = (operation: Operation): boolean => !routes.some((route) => route.operation === operation)
   return operations.flatMap((operation): [string, Item][] => {
-    const { tool, price, parameters, planned, settle, example } = operation
+    const { tool, price, meter, parameters, planned, settle, example } = operation
     if (tool === undefined || planned || !isTool(operation)) return []
     const [rules, media] = [declaredRules(parameters), mediaOf(operation)]
-    const item = { price, parameters: rules, settle, example, media, ttl: undefined, host: undefined }
+    const unknown = { ttl: undefined, host: undefined }
+    const item = { price, meter, parameters: rules, settle, example, media, ...unknown }
     return [[`tool ${tool.server}.${tool.name}`, item]]
   })
 }
@@ -160,6 +166,7 @@ export function serviceSnapshot(
       key,
       {
         price,
+        meter: publishedMeter(operation),
         parameters: new Map(
           Array.from(parameters, ([name, rules]) => [name, withListRules(rules, known?.get(name))]),
         ),
@@ -188,11 +195,20 @@ function publishedPrice(name: string, operation: Json): Price | undefined {
   const amount = textAt(published, 'amount')
   const fixed = amount === undefined ? undefined : parsePrice(amount)
   if (fixed?.kind === 'price') return fixed.value
-  const [min = '', max = ''] = ['min', 'max'].map((end) => textAt(published, end))
-  const price = readPrice(min, max, JSON.stringify(at(operation, 'x-price-rule') ?? null))
+  const ceiling = at(operation, 'x-price-meter', 'ceiling')
+  const [min = '', max = ''] = ['min', 'max'].map((end) => textAt(ceiling ?? published, end))
+  const rule = at(operation, 'x-price-rule')
+  const most = ceiling === undefined || rule !== undefined ? undefined : parsePrice(max)
+  if (most?.kind === 'price') return most.value
+  const price = readPrice(min, max, JSON.stringify(rule ?? null))
   if (price === undefined)
     throw new Error(`the price of ${name} cannot be read: ${JSON.stringify(published)}`)
   return price
+}
+
+function publishedMeter(operation: Json): Meter | undefined {
+  const published = at(operation, 'x-price-meter')
+  return published === undefined ? undefined : readMeter(JSON.stringify(published))
 }
 
 function offeredTerms(challenges: readonly PaymentRequired[], { terms }: Snapshot): [string, string][] {

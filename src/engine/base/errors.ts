@@ -335,6 +335,11 @@ export const ERRORS = {
     'Delete entries that are no longer needed, or write from another wallet.',
   ),
   page_unreadable: kind(502, 'Page has no readable text', 'Use the address of a public page.', OF_WORK),
+  usage_missing: passing(
+    502,
+    'Usage of the call is not known',
+    'Nothing was charged. Try again; if it persists, contact the operator.',
+  ),
   answer_too_large: kind(502, 'Answer is too large', 'Request less data per call.', OF_WORK),
   too_many_requests: passing(
     429,

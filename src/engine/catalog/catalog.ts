@@ -3,6 +3,7 @@ import type { Json, JsonObject } from '../base/json.ts'
 import type { Micros } from '../base/money.ts'
 import type { Limits } from '../base/networks.ts'
 import type { SuccessStatus } from '../base/success-status.ts'
+import type { Meter } from './price/price.ts'
 import type { Price } from './price/price.ts'
 
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
@@ -147,8 +148,10 @@ export interface Operation {
   readonly handler: string
   /** GET for tools without a route. Calls by other methods have effects. */
   readonly method: Method
-  /** Undefined: free. */
+  /** Undefined: free. With a meter, the most that a call costs. */
   readonly price: Price | undefined
+  /** What is counted after the work; undefined: the price is known before it. */
+  readonly meter: Meter | undefined
   /** Two or three words. */
   readonly title: string | undefined
   readonly summary: string

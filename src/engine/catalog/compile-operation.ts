@@ -7,6 +7,7 @@ import type { Operation, Parameter } from './catalog.ts'
 import type { DeclaredEntry } from './check-context.ts'
 import type { Namer } from './namer.ts'
 import { compilePrice, type PriceInputs } from './price/compile.ts'
+import { compileMeter } from './price/compile-meter.ts'
 import type { Declared } from './schema.ts'
 import type { Path, SourceDocument } from './yaml-document.ts'
 
@@ -51,6 +52,7 @@ export function compileOperation(
     ...place,
     id: nameId(...id),
     price,
+    meter: compileMeter(document, [...at, 'price'], entry.price, { price, example }),
     access: compileAccess({ ...place, price }, entry.access, access),
     title: entry.title,
     summary: entry.summary,

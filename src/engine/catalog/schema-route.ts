@@ -1,4 +1,5 @@
 import { SUCCESS_STATUSES } from '../base/success-status.ts'
+import { COUNTERS } from './price/meter.ts'
 import { measureSchemas } from './price/measures.ts'
 
 const text = { type: 'string', minLength: 1 } as const
@@ -121,29 +122,70 @@ const rate = {
   },
 } as const
 
+/** A price that is computed from the arguments. */
+const rule = {
+  base: { ...decimal, description: 'USD for every call; at most twelve decimals.' },
+  by: {
+    type: 'object',
+    minProperties: 1,
+    description:
+      'USD that values of a parameter or body member with an enum add: { quality: { high: 0.01 } }.',
+    additionalProperties: { type: 'object', minProperties: 1, additionalProperties: decimal },
+  },
+  per: {
+    ...rate,
+    type: ['object', 'array'],
+    minItems: 1,
+    description:
+      'USD that counted units add, one entry or a list: { characters_of: text, unit: 1000, price: 0.0005 }.',
+    items: { ...rate, type: 'object' },
+  },
+  min: { ...decimal, description: 'Lowest price of a call.' },
+  max: { ...decimal, description: 'Highest price of a call; required if a counted quantity has no limit.' },
+} as const
+
+const counted = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['price'],
+  properties: {
+    value_of: { type: 'string', description: COUNTERS.value_of.description },
+    usage_of: { ...text, description: COUNTERS.usage_of.description },
+    bytes_of: { enum: ['answer'], description: COUNTERS.bytes_of.description },
+    seconds_of: { enum: ['work'], description: COUNTERS.seconds_of.description },
+    unit: {
+      ...decimal,
+      description: 'Size of one unit; part of a unit costs part of its price. Default: 1.',
+    },
+    price: { ...decimal, description: 'USD for each unit; at most twelve decimals.' },
+  },
+} as const
+
 const price = {
   type: ['number', 'string', 'object'],
   description: 'USD per call: a decimal with at most six places, the word free, or a rule.',
   additionalProperties: false,
   properties: {
-    base: { ...decimal, description: 'USD for every call; at most twelve decimals.' },
-    by: {
-      type: 'object',
-      minProperties: 1,
-      description:
-        'USD that values of a parameter or body member with an enum add: { quality: { high: 0.01 } }.',
-      additionalProperties: { type: 'object', minProperties: 1, additionalProperties: decimal },
-    },
-    per: {
-      ...rate,
-      type: ['object', 'array'],
+    ...rule,
+    metered: {
+      type: 'array',
       minItems: 1,
       description:
-        'USD that counted units add, one entry or a list: { characters_of: text, unit: 1000, price: 0.0005 }.',
-      items: { ...rate, type: 'object' },
+        'USD that is known after the work, with "ceiling": { value_of: /usage/total_tokens, unit: 1000, price: 0.0005 }.',
+      items: counted,
     },
-    min: { ...decimal, description: 'Lowest price of a call.' },
-    max: { ...decimal, description: 'Highest price of a call; required if a counted quantity has no limit.' },
+    ceiling: {
+      type: ['number', 'string', 'object'],
+      description:
+        'With "metered": the most a call costs, which buyers authorize: USD, or a rule over the arguments.',
+      additionalProperties: false,
+      properties: rule,
+    },
+    if_missing: {
+      ...decimal,
+      description:
+        'With "metered": USD for an answer that lacks a count. Without it such an answer is withheld and costs nothing.',
+    },
   },
 } as const
 

@@ -424,7 +424,11 @@ export const catalogSchema = {
 export type Declared = Shape<typeof catalogSchema>
 export type DeclaredRoute = Shape<typeof routes.additionalProperties>
 export type DeclaredTool = Shape<typeof tools.additionalProperties>
-export type DeclaredPriceRule = Exclude<NonNullable<DeclaredRoute['price']>, string | number>
+export type DeclaredPrice = Exclude<NonNullable<DeclaredRoute['price']>, string | number>
+/** A price that is computed from the arguments. */
+export type DeclaredPriceRule = Pick<DeclaredPrice, 'base' | 'by' | 'per' | 'min' | 'max'>
+/** What is counted after the work. */
+export type DeclaredCount = NonNullable<DeclaredPrice['metered']>[number]
 export type DeclaredRate = Exclude<NonNullable<DeclaredPriceRule['per']>, readonly unknown[]>
 export type DeclaredParameters = Shape<typeof parameters>
 export type DeclaredParameter = Shape<typeof parameters.additionalProperties>

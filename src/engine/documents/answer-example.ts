@@ -34,9 +34,9 @@ function envelope(catalog: Catalog, route: Route): JsonObject {
 }
 
 /** Whether a preview is cut is known only once it is made: `truncated` is not shown. */
-function previewMembers({ full, operation: { price } }: Route): JsonObject {
+function previewMembers({ full, operation: { price, meter } }: Route): JsonObject {
   if (full === undefined || price === undefined) return {}
-  return { preview: true, full: { path: full, price: { ...priceMembers(price), currency: 'USD' } } }
+  return { preview: true, full: { path: full, price: { ...priceMembers(price, meter), currency: 'USD' } } }
 }
 
 function source({ sources }: Catalog, name: string): JsonObject {

@@ -1,5 +1,4 @@
-import { usesTestNetworks, type Catalog, type Route } from '../catalog/catalog.ts'
-import type { Price } from '../catalog/price/price.ts'
+import { usesTestNetworks, type Catalog, type Operation, type Route } from '../catalog/catalog.ts'
 import { priceMembers } from '../catalog/price/text.ts'
 import { compact, type Json, type JsonObject } from '../base/json.ts'
 import { byCategory, countKinds, listedRoutes, type ListedTool, listedTools } from './listed-operations.ts'
@@ -62,7 +61,7 @@ function servers(catalog: Catalog, facts: Facts): JsonObject[] | undefined {
 function toolEntry(catalog: Catalog, facts: Facts, listed: ListedTool): JsonObject {
   const { operation, tool } = listed
   const words = wordsOf(viewTool(catalog, facts, listed))
-  return compact({ name: tool.name, price: money(operation.price), ...words })
+  return compact({ name: tool.name, price: money(operation), ...words })
 }
 
 /** What an entry says of its operation. */
@@ -134,16 +133,16 @@ function toolRow(catalog: Catalog, facts: Facts, listed: ListedTool): JsonObject
     name,
     title,
     server: listed.url,
-    price: money(listed.operation.price),
+    price: money(listed.operation),
     summary,
     deprecated: deprecation === '' ? undefined : true,
   })
 }
 
 function routeMoney({ kind, operation }: Route): JsonObject | undefined {
-  return kind === 'paid' ? money(operation.price) : undefined
+  return kind === 'paid' ? money(operation) : undefined
 }
 
-function money(price: Price | undefined): JsonObject | undefined {
-  return price === undefined ? undefined : { currency: 'USD', ...priceMembers(price) }
+function money({ price, meter }: Operation): JsonObject | undefined {
+  return price === undefined ? undefined : { currency: 'USD', ...priceMembers(price, meter) }
 }

@@ -42,12 +42,14 @@ function merge(one: JsonObject, other: Json | undefined): JsonObject {
 
 /** The price declaration, one object that registries of x402 and MPP both read; undefined when free. */
 export function paymentInfo(catalog: Catalog, facts: Facts, route: Route): JsonObject | undefined {
-  const { price } = route.operation
+  const { price, meter } = route.operation
   if (route.kind !== 'paid' || price === undefined) return undefined
-  const offers = facts.protocols.includes('mpp') ? offersOf(catalog, route) : []
+  // By MPP nothing can be charged but what was signed.
+  const protocols = facts.protocols.filter((name) => meter === undefined || name === 'x402')
+  const offers = facts.protocols.includes('mpp') && meter === undefined ? offersOf(catalog, route) : []
   return {
-    price: declaredPrice(price),
-    protocols: facts.protocols.map((name) => ({ [name]: terms(catalog, name) })),
+    price: declaredPrice(price, meter),
+    protocols: protocols.map((name) => ({ [name]: terms(catalog, name) })),
     ...(offers.length === 0 ? {} : { offers }),
   }
 }

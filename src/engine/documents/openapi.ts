@@ -1,6 +1,7 @@
-import type { Catalog, Credential, Parameter, Route } from '../catalog/catalog.ts'
+import type { Catalog, Credential, Operation, Parameter, Route } from '../catalog/catalog.ts'
 import { bodyExample, kindOf } from '../catalog/body.ts'
 import { embedSchema, inputSchema, sizeLimit } from '../catalog/input-schema.ts'
+import { priceRange } from '../catalog/price/text.ts'
 import { compact, type Json, type JsonObject } from '../base/json.ts'
 import { hasContent, type SuccessStatus } from '../base/success-status.ts'
 import { answerSchema } from './answer-schema.ts'
@@ -165,6 +166,7 @@ function openapiOperation(
     'x-payment-info': paymentInfo(catalog, facts, route),
     'x-price-rule':
       typeof operation.price === 'object' && route.kind === 'paid' ? operation.price.rule : undefined,
+    'x-price-meter': route.kind === 'paid' ? meterOf(operation) : undefined,
     'x-settle': isUpfront(route) ? 'upfront' : undefined,
     'x-free-preview': route.sample,
     'x-attribution': route.kind === 'sample' ? undefined : attributions(catalog, route),
@@ -174,6 +176,12 @@ function openapiOperation(
     requestBody: requestBody(route),
     responses: responses(catalog, facts, route, answer),
   })
+}
+
+/** What is counted after the work, with the range of the ceiling. */
+function meterOf({ price, meter }: Operation): JsonObject | undefined {
+  if (price === undefined || meter === undefined) return undefined
+  return { ...meter, ceiling: priceRange(price) }
 }
 
 /** A parameter. A sample leaves the description to its paid route, where that is the same. */

@@ -1,8 +1,16 @@
 import { withoutPaid } from '../catalog/route-path.ts'
 import { type Catalog, type Operation, type Route, routeKey, type ToolEndpoint } from '../catalog/catalog.ts'
 import { formatShort, shortDecimal } from '../base/money.ts'
-import type { Price } from '../catalog/price/price.ts'
-import { type PriceRow, priceTable, ruleNote, spellRule } from '../catalog/price/text.ts'
+import type { Meter } from '../catalog/price/price.ts'
+import { highestOf, type Price } from '../catalog/price/price.ts'
+import {
+  meterTable,
+  type PriceRow,
+  priceTable,
+  ruleNote,
+  spellMetered,
+  spellRule,
+} from '../catalog/price/text.ts'
 import { spellPaths, spellReferences } from '../catalog/route-reference.ts'
 import { type ErrorCode, ERRORS } from '../base/errors.ts'
 import { conditionOf, joinSentences, sentence, spellDuration } from '../base/words.ts'
@@ -81,7 +89,7 @@ export function viewRoute(catalog: Catalog, facts: Facts, route: Route): Operati
     title: routeTitle(route) + (full === '' ? '' : ' (free preview)'),
     summary,
     promise: sentence(summary),
-    cost: price === undefined ? 'Free: no payment.' : costOf(price),
+    cost: price === undefined ? 'Free: no payment.' : costOf(price, operation.meter),
     charging: chargingOf(route),
     unavailability: facts.available(operation) ? '' : 'Not available now: answers 503, which is not charged.',
     request: joinSentences(requestOf(operation), route.requires === undefined ? '' : WITH_PROOF),
@@ -133,9 +141,12 @@ export function viewTool(
     title: titleOf(operation, tool.name),
     summary,
     promise: sentence(summary),
-    cost: price === undefined ? free : costOf(price),
+    cost: price === undefined ? free : costOf(price, operation.meter),
     unavailability: facts.available(operation) ? '' : UNAVAILABLE,
-    charging: isChargedFirst(operation) ? `This tool ${UPFRONT}` : CHARGING,
+    charging: joinSentences(
+      isChargedFirst(operation) ? `This tool ${UPFRONT}` : CHARGING,
+      operation.meter === undefined ? '' : METERED,
+    ),
     request: '',
     limit: `Answers within ${spellDuration(operation.timeout)}.`,
     identity: tool.requires === undefined ? '' : IDENTITY[tool.requires],
@@ -173,22 +184,28 @@ function viewOperation(
   price: Price | undefined,
   spell: (text: string) => string,
 ): Pick<OperationView, CommonText> {
-  const { useWhen, description, cache, response } = operation
+  const { useWhen, description, cache, response, meter } = operation
   return {
     useWhen: useWhen === undefined ? '' : conditionOf(spell(useWhen)),
     description: description === undefined ? '' : sentence(spell(description)),
     deprecation: operation.deprecated ? DEPRECATED : '',
-    price: price === undefined ? '' : spellDollars(price),
-    rule: typeof price === 'object' ? spellRule(price.rule) : '',
-    prices: typeof price === 'object' ? priceTable(price).map(inDollars) : [],
+    price: price === undefined ? '' : spellDollars(price, meter),
+    rule: price === undefined ? '' : spellRuleOf(price, meter),
+    prices: price === undefined ? [] : tableOf(price, meter).map(inDollars),
     chargedFirst: price !== undefined && isChargedFirst(operation) ? sentence(CHARGED_FIRST) : '',
-    streaming: response.stream ? `Streams ${response.mediaType}.` : '',
+    streaming: response.stream ? streamingOf(operation) : '',
     freshness:
       cache === undefined
         ? 'Not cached: every call runs the handler.'
         : `Cached for ${spellDuration(cache.ttl)}.`,
     attributions: attributionsOf(catalog, operation),
   }
+}
+
+function streamingOf({ response: { mediaType }, meter }: Operation): string {
+  return meter === undefined
+    ? `Streams ${mediaType}.`
+    : `Answers with ${mediaType}, in one piece once its price is known and paid.`
 }
 
 export const UNAVAILABLE = 'Not available now.'
@@ -231,8 +248,9 @@ function priceOf({ kind, operation }: Route): Price | undefined {
   return kind === 'paid' ? operation.price : undefined
 }
 
-/** A price for people: `$0.005`, `$0.001 to $0.05`. */
-export function spellDollars(price: Price): string {
+/** A price for people: `$0.005`, `$0.001 to $0.05`, `up to $0.05`. */
+export function spellDollars(price: Price, meter?: Meter): string {
+  if (meter !== undefined) return `up to $${formatShort(highestOf(price))}`
   if (typeof price === 'bigint') return `$${formatShort(price)}`
   return `$${formatShort(price.lowest)} to $${formatShort(price.highest)}`
 }
@@ -246,12 +264,25 @@ function inDollars({ call, price }: PriceRow): PriceRow {
   return { call, price: dollarsOf(price) }
 }
 
-function costOf(price: Price): string {
-  return `Price: ${spellDollars(price)} per call${ruleNote(price)}.`
+function spellRuleOf(price: Price, meter: Meter | undefined): string {
+  if (meter !== undefined) return spellMetered(price, meter)
+  return typeof price === 'object' ? spellRule(price.rule) : ''
+}
+
+function tableOf(price: Price, meter: Meter | undefined): readonly PriceRow[] {
+  if (meter !== undefined) return meterTable(price, meter)
+  return typeof price === 'object' ? priceTable(price) : []
+}
+
+function costOf(price: Price, meter: Meter | undefined): string {
+  return `Price: ${spellDollars(price, meter)} per call${ruleNote(price, meter)}.`
 }
 
 /** Label for prices that are charged before the work. */
 export const CHARGED_FIRST = 'Charged first'
+
+const METERED =
+  'You authorize the most, and pay after the work what the call has used; the receipt says what was counted.'
 
 const CHARGING =
   'You pay for a 200 only. Errors say under "charged" whether money moved; if it did, the same payment sent again is answered.'
@@ -260,8 +291,8 @@ const UPFRONT =
 const STREAMED =
   'streams, and is charged before its first byte; if it breaks off, the same payment sent again gets all of it without another charge.'
 
-function isChargedFirst({ settle, response }: Operation): boolean {
-  return settle === 'upfront' || response.stream
+function isChargedFirst({ settle, response, meter }: Operation): boolean {
+  return settle === 'upfront' || (response.stream && meter === undefined)
 }
 
 /** Whether a route charges before its work. */
@@ -271,6 +302,7 @@ export function isUpfront({ kind, operation }: Route): boolean {
 
 /** When a route charges. */
 export function chargingOf(route: Route): string {
+  if (route.kind === 'paid' && route.operation.meter !== undefined) return `${CHARGING} ${METERED}`
   if (!isUpfront(route)) return CHARGING
   return `This route ${route.operation.response.stream ? STREAMED : UPFRONT}`
 }

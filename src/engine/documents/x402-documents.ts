@@ -76,7 +76,10 @@ function endpoint(catalog: Catalog, facts: Facts, route: Route): JsonObject {
     path: route.path,
     url: facts.baseUrl + examplePath(route),
     title,
-    price: route.operation.price === undefined ? undefined : declaredPrice(route.operation.price),
+    price:
+      route.operation.price === undefined
+        ? undefined
+        : declaredPrice(route.operation.price, route.operation.meter),
     description: summary,
     deprecated: deprecation === '' ? undefined : true,
     category: route.operation.category,
@@ -117,7 +120,7 @@ export const x402Resources = defineDocument('x402-resources', (catalog, facts) =
 function item(catalog: Catalog, facts: Facts, route: Route, challenge: JsonObject): JsonObject {
   const view = viewRoute(catalog, facts, route)
   const { url, ...resource } = isJsonObject(challenge.resource) ? challenge.resource : {}
-  const { price, useWhen } = route.operation
+  const { price, meter, useWhen } = route.operation
   const bazaar = isJsonObject(challenge.extensions) ? challenge.extensions.bazaar : undefined
   return compact({
     resource: url,
@@ -129,8 +132,8 @@ function item(catalog: Catalog, facts: Facts, route: Route, challenge: JsonObjec
     method: route.operation.method,
     path: route.path,
     routeTemplate: route.path.includes('{') ? colonTemplate(route.path) : undefined,
-    ...(typeof price === 'object'
-      ? { price: declaredPrice(price) }
+    ...(typeof price === 'object' || (price !== undefined && meter !== undefined)
+      ? { price: declaredPrice(price, meter) }
       : { priceUsd: price === undefined ? undefined : formatPrice(price) }),
     title: view.title,
     useCase: useWhen === undefined ? undefined : spellPaths(useWhen),

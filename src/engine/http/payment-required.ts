@@ -117,7 +117,7 @@ function problemOf(reason: Reason): JsonObject {
 
 /** What a call costs and what to do, as one sentence. */
 function spellOffer(
-  { operation: { price }, sample }: Route,
+  { operation: { price, meter }, sample }: Route,
   quote: Quote | undefined,
   { title }: PaymentRequiredSettings,
 ): string {
@@ -125,8 +125,15 @@ function spellOffer(
   // The parts of a computed price are known when its arguments are.
   const isLeast = typeof price === 'object' && quote.parts === undefined
   const trial = sample === undefined ? '' : ', or try the free sample'
+  if (meter !== undefined) {
+    const most = `$${formatShort(quote.amount)}`
+    return `${title} costs what the call uses, at most ${most}${isLeast ? ' or more' : ''}: ${UNPAID.detail}${trial}. ${METERED_NEED}`
+  }
   return `${title} costs $${formatShort(quote.amount)}${isLeast ? ' or more' : ''}: ${UNPAID.detail}${trial}.`
 }
+
+const METERED_NEED =
+  'You authorize the most, and are charged at most that; this needs a client with a scheme of these offers, "exact" alone is not enough.'
 
 /** The example as the last member; a longer one is on the page that `docs` links to. */
 function shownExample({ example }: PaymentRequiredSettings): string {
@@ -145,7 +152,7 @@ function forReaders(
   return {
     ...(operation.price === undefined || quote === undefined
       ? {}
-      : { price: quoteMembers(operation.price, quote) }),
+      : { price: quoteMembers(operation.price, quote, operation.meter) }),
     ...(sample === undefined ? {} : { sample: baseUrl + sample }),
     docs: baseUrl + docs,
     ...(testnet ? { testnet } : {}),

@@ -43,7 +43,7 @@ export class StateChangedError extends Error {
 }
 
 export interface Changes extends Partial<
-  Pick<PaymentRecord, 'dispatch' | 'receipt' | 'pendingWrite' | 'runs'>
+  Pick<PaymentRecord, 'dispatch' | 'receipt' | 'pendingWrite' | 'runs' | 'amount' | 'usage'>
 > {
   readonly answer?: StoredAnswer
 }

@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../base/errors.ts'
 import type { Json, JsonObject } from '../base/json.ts'
+import type { PricePart } from '../base/price-part.ts'
 import type { SuccessStatus } from '../base/success-status.ts'
 
 /**
@@ -198,6 +199,8 @@ export interface PaymentRecord extends Purchase {
   readonly refund?: Refund
   /** Whether the handler has prepared a write that waits for its commit or abort. */
   readonly pendingWrite?: true
+  /** What a price that was known after the work consists of. */
+  readonly usage?: readonly PricePart[]
   /** Number of streams started for it. */
   readonly runs?: number
   /** How often a process has taken it over. */

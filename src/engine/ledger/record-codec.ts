@@ -60,6 +60,7 @@ const FIELDS = [
   'failedIn',
   'resource',
   'answerDigest',
+  'usage',
 ] as const satisfies readonly (keyof PaymentRecord)[]
 
 type Keys<T> = readonly (keyof T)[]

@@ -219,7 +219,7 @@ function offer(
   )
   const known = demands.find(({ extension }) => extension !== undefined && extensions.has(extension.name))
   if (known?.extension !== undefined) return { status: 402, result: { ...known.extension.result } }
-  const { price } = operation
+  const { price, meter } = operation
   const content = {
     // The first thing to read. A text block before the JSON would break clients: x402 puts the offer into the first one.
     detail,
@@ -228,7 +228,7 @@ function offer(
     ...(code === 'payment_required'
       ? { status: 402, code, charged: 'no' }
       : problemMembers(code, detail, 'no')),
-    ...(price === undefined ? {} : { price: quoteMembers(price, quote) }),
+    ...(price === undefined ? {} : { price: quoteMembers(price, quote, meter) }),
   }
   return refused(402, content, joined([...demands.map((each) => each.meta), meta]))
 }

@@ -130,7 +130,8 @@ export function createMpp(context: PaymentContext, random: (bytes: number) => Ui
     detect: ({ authorization }) => take(findCredential(authorization)),
     tools: toolsOf(take),
     challenge: (endpoint, amount = fixedPrice(endpoint)) =>
-      amount === undefined || secretKey === undefined
+      // A transaction moves exactly what was signed, which a metered price does not fit.
+      amount === undefined || secretKey === undefined || endpoint.operation.meter !== undefined
         ? undefined
         : createChallenge(endpoint, amount, { terms, secretKey, now, nextNonce }),
     resolve: (entry) => resolve(context, entry),
@@ -248,6 +249,8 @@ function chargePayment(
         return refuse('invalid_challenge', 'the challenge was not issued here, or has been changed')
       if (!(Date.parse(challenge.expires ?? '') > now))
         return refuse('payment_expired', 'the challenge has expired')
+      if (endpoint.operation.meter !== undefined)
+        return refuse('invalid_challenge', 'what this call costs is known after the work: pay by x402')
       if (challenge.realm !== terms.realm || challenge.request !== requestOf(terms, price))
         return refuse(
           'invalid_challenge',

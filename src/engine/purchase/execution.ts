@@ -60,9 +60,12 @@ export const UNREADY: Readonly<Record<Readiness, Refusal | undefined>> = {
   not_configured: { code: 'not_configured', detail: 'a source of this route has no credentials here' },
 }
 
-/** Whether this endpoint sends its answer while it is produced. Tools do not: their results have one piece. */
+/**
+ * Whether this endpoint sends its answer while it is produced. Tools do not: their results have one piece. A metered
+ * stream does not either: what it costs is known at its end, and it is sent once it is paid for.
+ */
 export function isStreaming({ kind, operation }: Endpoint): boolean {
-  return kind !== 'tool' && operation.response.stream
+  return kind !== 'tool' && operation.response.stream && operation.meter === undefined
 }
 
 export function unreadyFailure(readiness: Readiness): Failure | undefined {
@@ -152,7 +155,7 @@ export async function execute(deps: ExecutionDeps, work: HandlerRun): Promise<Se
 /** The JSON form in which a cache stores it: bytes as base64. */
 type KeptAnswer = Answer | KeptBytes
 
-interface KeptBytes {
+interface KeptBytes extends Pick<VerbatimAnswer, 'usage'> {
   readonly content: Pick<VerbatimAnswer['content'], 'status' | 'type' | 'headers'> & {
     readonly base64: string
   }
@@ -183,13 +186,13 @@ function isKeptAnswer(value: unknown): value is KeptAnswer {
 function toKept(answer: Answer): KeptAnswer {
   if (!('content' in answer) || !('bytes' in answer.content)) return answer
   const { bytes, ...content } = answer.content
-  return { content: { ...content, base64: Buffer.from(bytes).toString('base64') } }
+  return { ...answer, content: { ...content, base64: Buffer.from(bytes).toString('base64') } }
 }
 
 function fromKept(kept: KeptAnswer): Answer {
   if (!isKeptBytes(kept)) return kept
   const { base64, ...content } = kept.content
-  return { content: { ...content, bytes: new Uint8Array(Buffer.from(base64, 'base64')) } }
+  return { ...kept, content: { ...content, bytes: new Uint8Array(Buffer.from(base64, 'base64')) } }
 }
 
 /** One call of an operation, for one caller. */
@@ -202,18 +205,31 @@ export interface Call extends Omit<HandlerRun, 'operation' | 'handler' | 'reuse'
 
 /** Runs an operation, and wraps its result in the form that is sold and stored. */
 export async function invoke(deps: ExecutionDeps, call: Call): Promise<StoredAnswer | OpenStream> {
+  return (await perform(deps, call)).answer
+}
+
+/** An answer with what its price may depend on. */
+export interface Performed {
+  readonly answer: StoredAnswer | OpenStream
+  /** What the handler has returned under `usage`. */
+  readonly usage?: unknown
+}
+
+/** Like `invoke`, for a price that is known after the work. */
+export async function perform(deps: ExecutionDeps, call: Call): Promise<Performed> {
   const { endpoint, served, ignored, ...rest } = call
   const { operation, handler, preview, store } = served
   if (operation.response.stream) {
     const began = deps.now()
     const stream = await open(deps, { ...rest, operation, handler, reuse: 'never' })
-    if (isStreaming(endpoint)) return stream
-    return collect(stream, Math.min(operation.timeout, rest.timeLeft) - (deps.now() - began))
+    if (isStreaming(endpoint)) return { answer: stream }
+    const left = Math.min(operation.timeout, rest.timeLeft) - (deps.now() - began)
+    return { answer: await collect(stream, left) }
   }
   // An answer for a signed-in caller is private.
   const reuse = store === undefined && rest.caller.signer === undefined ? 'cached' : 'never'
   const result = await execute(deps, { ...rest, operation, handler, reuse })
-  return wrapResponse(endpoint, result, preview, deps.now(), ignored)
+  return { answer: wrapResponse(endpoint, result, preview, deps.now(), ignored), usage: result.value.usage }
 }
 
 /** Starts a handler whose answer is a stream. */
@@ -424,12 +440,12 @@ function ignoredWarning({ name, suggestion }: IgnoredParameter): Warning {
 }
 
 function previewMembers(route: Route, cut: boolean): JsonObject {
-  const { price } = route.operation
+  const { price, meter } = route.operation
   const truncated = cut || route.bindings.some(({ kind }) => kind === 'fixed')
   const full =
     price === undefined || route.full === undefined
       ? {}
-      : { full: { path: route.full, price: { ...priceMembers(price), currency: 'USD' } } }
+      : { full: { path: route.full, price: { ...priceMembers(price, meter), currency: 'USD' } } }
   return { preview: true, truncated, ...full }
 }
 

@@ -2,7 +2,7 @@ import type { Refusal } from '../base/errors.ts'
 import { formatShort } from '../base/money.ts'
 import { formatDuration } from '../base/duration.ts'
 import type { PayerLimit } from '../catalog/catalog.ts'
-import { factOf, type LimitedAmount } from '../ledger/ledger.ts'
+import { factOf, type Ledger, type LimitedAmount } from '../ledger/ledger.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import type { LeasedPurchase } from './request.ts'
 import type { PurchaseResult } from './result.ts'
@@ -35,8 +35,22 @@ export async function withinLimit(
     return { kind: 'refused', refusal: refusalOf(limit, fits - now()) }
   }
   const result = await buy()
-  if (isUncharged(result, lease.entry)) await ledger.addExpiring(name, factOf(amount), now()).catch(report)
+  const charged = isUncharged(result, lease.entry) ? 0n : BigInt(lease.entry.amount)
+  if (charged < amount.value) await lower(ledger, name, amount, charged, now()).catch(report)
   return result
+}
+
+/** What was charged counts in place of what was authorised; what was not charged does not count. */
+async function lower(
+  ledger: Ledger,
+  name: string,
+  amount: LimitedAmount,
+  charged: bigint,
+  now: number,
+): Promise<void> {
+  const { id, until } = amount
+  if (charged > 0n) await ledger.addExpiring(name, factOf({ id, value: charged }), until)
+  await ledger.addExpiring(name, factOf(amount), now)
 }
 
 /** Undefined when the amount is counted now; otherwise, when it would fit. */

@@ -21,7 +21,7 @@ import type { Detection, Offer, Payment } from '../payment/payment.ts'
 import type { Refusal } from '../base/errors.ts'
 import {
   digestArguments,
-  invoke,
+  perform,
   preflightCall,
   scopeOf,
   unreadyFailure,
@@ -38,12 +38,14 @@ import {
 } from './request.ts'
 import { ledgerCode, toPublicError, type FaultDeps } from './problem.ts'
 import { type Answered, type Paid, type PurchaseResult } from './result.ts'
+import { meterWork } from './metering.ts'
+import { endOf } from './usage-documents.ts'
 import { dedupeByIdentifier } from './idempotency.ts'
 import { withinLimit } from './payer-limit.ts'
 import { redeliverAny, type NewPurchase } from './redelivery.ts'
 import { replay } from './replay.ts'
 import { start, withLease } from './settlement-flow.ts'
-import { chooseSettleOrder, tooLate } from './settle-order.ts'
+import { chooseSettleOrder, suspensionOf, tooLate } from './settle-order.ts'
 
 export interface PaidCallDeps extends ExecutionDeps {
   readonly purchases: PurchaseDeps
@@ -117,18 +119,32 @@ function identifierOf({ id, parameters }: Operation, args: Arguments): string | 
 
 function fulfillmentOf(
   deps: PaidCallDeps,
-  { payment: paid, endpoint, served, operations, args, ignored }: PaidCall,
+  { payment: paid, endpoint, served, operations, args, ignored, quote }: PaidCall,
 ): Fulfillment {
-  const { check, store, readiness } = served
+  const { check, store, readiness, operation } = served
+  const { meter, id: name } = operation
   const unready = unreadyFailure(readiness)
   // The ledger is read first: a call that was paid while the operation was ready is answered anyway.
   const refuse = (): Promise<never> => Promise.reject(unready)
   if (unready !== undefined) return { run: refuse, preflight: refuse, store }
   return {
-    run: ({ payment: id, payer, account, timeLeft }) => {
+    run: async ({ payment: id, payer, account, timeLeft }) => {
       const payment = { id, protocol: paid.protocol.name, network: paid.network, payer, account }
       const caller = { payment, signer: undefined }
-      return invoke(deps, { endpoint, served, operations, args, ignored, caller, timeLeft })
+      const began = deps.now()
+      const { answer, usage } = await perform(deps, {
+        endpoint,
+        served,
+        operations,
+        args,
+        ignored,
+        caller,
+        timeLeft,
+      })
+      if (meter === undefined || answer.kind === 'stream') return answer
+      const metered = { id: name, meter, ceiling: quote.amount, report: deps.purchases.report }
+      const work = { answer: endOf(answer), usage, took: deps.now() - began }
+      return { kind: 'metered', answer, ...meterWork(metered, work) }
     },
     preflight:
       check === undefined
@@ -215,7 +231,7 @@ async function buy(purchase: VerifiedPurchase): Promise<PurchaseResult> {
   const [undelivered, purchased] = await Promise.all([listUndelivered(purchase), describe(purchase)])
   const earlier = undelivered.length === 0 ? NOTHING_LOST : await redeliverAny(purchase, undelivered)
   if (earlier.kind !== 'new') return earlier
-  const refusal = tooLate(deps, purchased.settle, verified)
+  const refusal = tooLate(deps, purchased.settle, verified) ?? (await suspensionOf(purchase))
   if (refusal !== undefined) return { kind: 'refused', refusal }
   const reservation = await reserve(deps, purchased)
   if (reservation.kind === 'reserved') {
@@ -251,7 +267,10 @@ async function describe(purchase: VerifiedPurchase): Promise<Purchase> {
   const { payment, offer, revision, digest, identifier } = request
   const { payer, validBefore } = verified
   const operation = offer.endpoint.operation.id
-  const amount = payment.amountFor(offer.price)
+  const most = payment.amountFor(offer.price)
+  // A ceiling may have risen since the payer has signed it.
+  const isLess = offer.endpoint.operation.meter !== undefined && most > payment.authorizedAmount
+  const amount = isLess ? payment.authorizedAmount : most
   if (amount > payment.authorizedAmount)
     throw new Error(`scheme ${payment.scheme} would charge more than its payer has signed`)
   return {

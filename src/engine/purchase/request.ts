@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { Operation, PayerLimit } from '../catalog/catalog.ts'
+import type { Metered } from '../catalog/price/meter.ts'
 import type { Arguments } from '../handler.ts'
 import type { PaymentLease, LeaseContext } from '../ledger/lease.ts'
 import type { AnswerHead, StoredAnswer } from '../ledger/payment-record.ts'
@@ -45,11 +46,17 @@ export interface PurchaseRequest {
 
 /** What the payment buys. */
 export interface Fulfillment {
-  run(call: HandlerCall): Promise<StoredAnswer | OpenStream>
+  run(call: HandlerCall): Promise<StoredAnswer | OpenStream | MeteredAnswer>
   /** Runs before upfront settlement: rejects when the work would fail. `timeLeft`: its limit in milliseconds. */
   readonly preflight: ((timeLeft: number) => Promise<void>) | undefined
   /** The store of a handler that writes: decides about its pending write after the payment. */
   readonly store: Store | undefined
+}
+
+/** An answer whose price is known now. */
+export interface MeteredAnswer extends Metered {
+  readonly kind: 'metered'
+  readonly answer: StoredAnswer
 }
 
 /** A stream of which nothing has been read yet. */

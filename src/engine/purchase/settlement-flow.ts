@@ -1,9 +1,16 @@
+import type { Metered } from '../catalog/price/meter.ts'
 import { ERRORS, Failure, InvalidParameter, type ErrorCode } from '../base/errors.ts'
-import { LeaseLostError, StateChangedError, acquireExpired, type PaymentLease } from '../ledger/lease.ts'
+import {
+  LeaseLostError,
+  StateChangedError,
+  acquireExpired,
+  type Changes,
+  type PaymentLease,
+} from '../ledger/lease.ts'
 import type { PaymentRecord, Receipt, State, StoredAnswer } from '../ledger/payment-record.ts'
 import { firstLook, nextCheckAt } from '../ledger/payment-lifecycle.ts'
 import type { Refusal } from '../base/errors.ts'
-import type { CommittedPayment, SettledPayment } from '../payment/payment.ts'
+import type { CommittedPayment, Payment, SettledPayment } from '../payment/payment.ts'
 import type { Settlement } from '../payment/settlement.ts'
 import { isStreaming } from './execution.ts'
 import type { LeasedPurchase, OpenStream, PurchaseDeps, Store } from './request.ts'
@@ -93,7 +100,7 @@ export async function start(
     return { kind: 'refused', refusal }
   }
   if (order === 'after') {
-    if (unsold !== undefined) await adopt(deps, lease, unsold)
+    if (unsold !== undefined && isAdoptable(lease.entry, unsold)) await adopt(deps, lease, unsold)
     return resume(purchase)
   }
   try {
@@ -128,13 +135,21 @@ async function openFirst(purchase: LeasedPurchase): Promise<PurchaseResult> {
   }
 }
 
+/** A metered answer costs what its work has used, in units of its asset. */
+function isAdoptable(entry: PaymentRecord, { usage, network, asset, amount }: PaymentRecord): boolean {
+  if (usage === undefined) return true
+  const isSameAsset = entry.network === network && entry.asset === asset
+  return isSameAsset && BigInt(amount) <= BigInt(entry.authorizedAmount)
+}
+
 /** The work is not done twice: the new payment buys the answer of the earlier one, which is deleted. */
 async function adopt(deps: PurchaseDeps, lease: PaymentLease, unsold: PaymentRecord): Promise<void> {
   const earlier = await acquireExpired(deps, unsold)
   if (earlier === undefined) return
   const answer = await earlier.readAnswer()
+  const { amount, usage } = earlier.entry
   await earlier.delete()
-  if (answer !== undefined) await lease.advance('fulfilled', { answer })
+  if (answer !== undefined) await lease.advance('fulfilled', { answer, ...(usage && { amount, usage }) })
 }
 
 /** Continues a payment from its state to its answer. */
@@ -149,7 +164,7 @@ export async function resume(purchase: LeasedPurchase): Promise<PurchaseResult> 
     if (settlement.block !== undefined) await lease.failedIn(settlement.block)
   }
   const { payment } = request
-  let answer: StoredAnswer | undefined
+  let work: DoneWork | undefined
   if (entry.settle === 'after' && (await lease.readAnswer()) === undefined) {
     if (hasLeft(purchase)) return abandon(purchase)
     const done = await run(purchase, timeToWork(deps, verified))
@@ -158,26 +173,36 @@ export async function resume(purchase: LeasedPurchase): Promise<PurchaseResult> 
       return { kind: 'failed', fault: done.fault }
     }
     if (done.answer.kind === 'stream') throw new TypeError('streams are paid for first')
-    answer = done.answer
+    const { answer, metered } = done
+    work = { answer, ...(metered && meteredCharge(payment, metered)) }
     // Until it is charged in the ledger, nothing is stored: a buyer who sends the payment again has the work done again.
-    if (payment.commit === undefined) await lease.advance('fulfilled', { answer })
+    if (payment.commit === undefined) await lease.advance('fulfilled', work)
   }
-  return payment.commit === undefined ? settle(purchase, payment) : chargeInLedger(purchase, payment, answer)
+  return payment.commit === undefined ? settle(purchase, payment) : chargeInLedger(purchase, payment, work)
+}
+
+/** An answer, and what it costs if that was not known before. */
+type DoneWork = Pick<Changes, 'amount' | 'usage'> & { readonly answer: StoredAnswer }
+
+/** What is charged for metered work: at most what the payer has signed. */
+function meteredCharge(payment: Payment, { amount, parts }: Metered): Pick<Changes, 'amount' | 'usage'> {
+  const [due, most] = [payment.amountFor(amount), payment.authorizedAmount]
+  return { amount: (due < most ? due : most).toString(), usage: parts }
 }
 
 /** Stores answer, receipt and the state of the channel together: charged and answered, or neither. */
 async function chargeInLedger(
   purchase: LeasedPurchase,
   payment: CommittedPayment,
-  answer: StoredAnswer | undefined,
+  work: DoneWork | undefined,
 ): Promise<PurchaseResult> {
   const { deps, lease, opened } = purchase
   if (hasLeft(purchase)) return abandon(purchase)
-  const charge = await payment.commit(BigInt(lease.entry.amount))
+  const charge = await payment.commit(BigInt(work?.amount ?? lease.entry.amount))
   if (charge.kind === 'failed') return refuseCharge(purchase, charge.refusal)
   const { receipt, state } = charge
   try {
-    const changes = { receipt, ...(answer && { answer }), ...(opened && { runs: 1 }) }
+    const changes = { receipt, ...work, ...(opened && { runs: 1 }) }
     return await fulfil(purchase, await lease.charge(changes, state), receipt)
   } catch (fault) {
     if (fault instanceof StateChangedError) return refuseCharge(purchase, BUSY)
@@ -212,6 +237,8 @@ async function settle(purchase: LeasedPurchase, payment: SettledPayment): Promis
   let recording = false
   try {
     if (hasLeft(purchase)) throw new Disconnected()
+    // Work that costs nothing moves no money.
+    if (lease.entry.amount === '0') return await conclude(purchase, unmoved(lease.entry))
     const settlement = await payment.settle(BigInt(lease.entry.amount), {
       record: async (dispatch, joint) => {
         // A signer may record a payment again: the existing record continues.
@@ -228,6 +255,11 @@ async function settle(purchase: LeasedPurchase, payment: SettledPayment): Promis
     deps.report(fault)
     return { kind: 'pending', id: lease.entry.id }
   }
+}
+
+/** The settlement of work that costs nothing. */
+function unmoved({ network, payer }: PaymentRecord): Settlement {
+  return { kind: 'settled', receipt: { transaction: '', network, payer, amount: '0' } }
 }
 
 /** Work for a buyer who has disconnected counts as a failed settlement, and its answer is not kept. */
@@ -312,7 +344,7 @@ function countFailure({ ledger, now, report }: PurchaseDeps, { payer, id }: Paym
 }
 
 type Run =
-  | { readonly kind: 'answer'; readonly answer: StoredAnswer | OpenStream }
+  | { readonly kind: 'answer'; readonly answer: StoredAnswer | OpenStream; readonly metered?: Metered }
   | { readonly kind: 'fault'; readonly fault: unknown }
 
 /** Runs the handler; rolls back its pending write when it fails. `timeLeft`: its limit in milliseconds. */
@@ -325,7 +357,10 @@ async function run(
   if (fulfillment.store !== undefined) await lease.update({ pendingWrite: true })
   try {
     const call = { payment: lease.entry.id, payer, account, timeLeft: most }
-    return { kind: 'answer', answer: await fulfillment.run(call) }
+    const done = await fulfillment.run(call)
+    return done.kind === 'metered'
+      ? { kind: 'answer', answer: done.answer, metered: done }
+      : { kind: 'answer', answer: done }
   } catch (fault) {
     await finishWrite(deps, lease, fulfillment.store, 'abort')
     return { kind: 'fault', fault }
@@ -345,7 +380,7 @@ async function fulfil(
   const paid = (): Paid => ({ entry: lease.entry.receipt === undefined ? entry : lease.entry, receipt })
   let answer = await lease.readAnswer()
   if (answer === undefined) {
-    const done = opened ? { kind: 'answer' as const, answer: opened } : await run(purchase, Infinity)
+    const done: Run = opened ? { kind: 'answer', answer: opened } : await run(purchase, Infinity)
     if (done.kind === 'fault') {
       await leaveOwed(purchase, done.fault)
       return { kind: 'paidUnfulfilled', ...paid(), fault: done.fault }

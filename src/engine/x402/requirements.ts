@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Operation } from '../catalog/catalog.ts'
+import type { Endpoint, Operation } from '../catalog/catalog.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import { formatPrice, PRICE_DECIMALS, type Micros } from '../base/money.ts'
 
@@ -24,6 +24,10 @@ export interface Accepted extends Omit<Requirements, 'maxTimeoutSeconds' | 'extr
 
 /** `fixed`: known before the work, also when it is computed from the arguments. `metered`: known after the work. */
 export type PriceKind = 'fixed' | 'metered'
+
+export function priceKindOf({ operation }: Pick<Endpoint, 'operation'>): PriceKind {
+  return operation.meter === undefined ? 'fixed' : 'metered'
+}
 
 /** What a scheme offers on one network, at whatever price: plain data, so that a thread can render it. */
 export interface NetworkOffer {

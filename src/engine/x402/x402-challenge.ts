@@ -25,7 +25,7 @@ import { offerOf } from './exact-evm/accepted-network.ts'
 import type { Listing } from './listing.ts'
 import { IDENTIFIER, IDENTIFIER_EXTENSION } from './payload.ts'
 import { uptoOffer } from './upto-evm/upto-offer.ts'
-import { requirementsOf, type NetworkOffer, type Requirements } from './requirements.ts'
+import { priceKindOf, requirementsOf, type NetworkOffer, type Requirements } from './requirements.ts'
 import { isOfferedInV1, offersInV1 } from './v1.ts'
 
 /**
@@ -159,7 +159,10 @@ interface Drafts {
 
 function draftsOf(endpoint: Endpoint, price: Micros, settings: ChallengeSettings): Drafts {
   const { operation } = endpoint
-  const accepts = settings.offers.map((offer) => requirementsOf(offer, price, operation.settle))
+  const kind = priceKindOf(endpoint)
+  const accepts = settings.offers
+    .filter(({ prices }) => prices.includes(kind))
+    .map((offer) => requirementsOf(offer, price, operation.settle))
   const example = endpoint.kind === 'tool' ? endpoint.url : settings.baseUrl + examplePath(endpoint)
   const draw = (detail: Detail): Draft => drawDraft(endpoint, accepts, settings, example, detail)
   const fit = (): Draft => {
@@ -277,7 +280,7 @@ function measuredRoutes(
     .map((network) => ({ network, payTo: ANY_ADDRESS, timeoutSeconds, testnet: x402.testnet }))
     .flatMap((accepted) => [
       ...(x402.schemes.includes('exact') ? [offerOf(accepted)] : []),
-      ...(x402.schemes.includes('upto') ? [uptoOffer(accepted, ANY_ADDRESS, ['fixed', 'metered'])] : []),
+      uptoOffer(accepted, ANY_ADDRESS, x402.schemes.includes('upto') ? ['fixed', 'metered'] : ['metered']),
     ])
   const settings = { service, baseUrl, offers, v1: false, nextToken: () => '' }
   return routes.flatMap((route): MeasuredRoute[] => {

@@ -20,6 +20,7 @@ import {
   type Decoded,
   type PaymentPayload,
 } from './payload.ts'
+import { priceKindOf, type PriceKind } from './requirements.ts'
 import type { Scheme, SchemeAction, SchemePayment } from './scheme.ts'
 import { failureInV1, isOfV1, PAYMENT_V1, readV1, RESPONSE_V1, settlementInV1 } from './v1.ts'
 import { createChallenge, MCP_EXTENSION } from './x402-challenge.ts'
@@ -38,11 +39,12 @@ interface X402Settings {
 
 /** x402: the headers, and what is the same for all schemes. */
 export function createX402({ service, baseUrl, schemes, v1, receipts, random }: X402Settings): Protocol {
-  const offers = schemes.flatMap((scheme) => scheme.offers).filter(({ prices }) => prices.includes('fixed'))
+  const offers = schemes.flatMap((scheme) => scheme.offers)
   const settings = { service, baseUrl, offers, v1, nextToken: createTokens(random) }
   const listings = new WeakMap<Endpoint, Listing>()
   const challenge = (endpoint: Endpoint, amount = fixedPrice(endpoint)): Challenge | undefined => {
-    if (amount === undefined || offers.length === 0) return undefined
+    const kind = priceKindOf(endpoint)
+    if (amount === undefined || !offers.some(({ prices }) => prices.includes(kind))) return undefined
     const made = createChallenge(endpoint, amount, settings)
     listings.set(endpoint, made.listing)
     return made
@@ -100,7 +102,7 @@ export function createX402({ service, baseUrl, schemes, v1, receipts, random }: 
         return typeof sent === 'string' ? readBase64(sent, takeAny) : takeAny(sent)
       },
       receipt: (entry, receipt, status) => ({
-        [META_RESPONSE]: withReceipts(settlementResponse(receipt), { entry, receipt, status }),
+        [META_RESPONSE]: withReceipts(settlementResponse(entry, receipt), { entry, receipt, status }),
       }),
       failure: (entry, code) => ({ [META_RESPONSE]: failureResponse(entry, code) }),
     },
@@ -115,7 +117,7 @@ export function createX402({ service, baseUrl, schemes, v1, receipts, random }: 
     lookAtBlocks: async ({ scheme, network }, blocks) =>
       (await schemeOf(scheme, network)?.lookAtBlocks(network, blocks)) ?? CANNOT_LOOK,
     receiptHeaders: (entry, receipt, status) => ({
-      [RESPONSE]: encode(withReceipts(settlementResponse(receipt), { entry, receipt, status })),
+      [RESPONSE]: encode(withReceipts(settlementResponse(entry, receipt), { entry, receipt, status })),
     }),
     failureHeaders: (entry, code) => ({ [RESPONSE]: encode(failureResponse(entry, code)) }),
     background: async () => {
@@ -146,6 +148,13 @@ const META_RESPONSE = 'x402/payment-response'
 
 const NOT_OFFERED = 'payments of this scheme on this network are not offered here'
 
+/** Why a scheme does not sell what has a price of this kind. */
+const UNFIT: Readonly<Record<PriceKind, string>> = {
+  fixed: 'payments of this scheme buy only what is metered: pay the amount of another offer',
+  metered:
+    'what this call costs is known after the work, and this scheme charges exactly what was signed: pay by a scheme of "accepts", which charges at most that',
+}
+
 const NOT_CONFIGURED: Settlement = {
   kind: 'unknown',
   detail: 'the network of this payment is not configured here any more',
@@ -170,8 +179,10 @@ const NO_V1: Detection = {
   detail: `X-PAYMENT is the header of x402 version 1, which is not accepted here. ${VERSION_2}`,
 }
 
-/** x402 v2 core §5.3. */
-function settlementResponse({ transaction, network, payer, amount, extra }: Receipt): JsonObject {
+/** x402 v2 core §5.3. `extra.usage`: what a metered amount consists of. */
+function settlementResponse({ usage }: PaymentRecord, receipt: Receipt): JsonObject {
+  const { transaction, network, payer, amount } = receipt
+  const extra = usage === undefined ? receipt.extra : { ...receipt.extra, usage }
   return { success: true, transaction, network, payer, amount, ...(extra && { extra }) }
 }
 
@@ -206,10 +217,12 @@ function paymentOf(
     identifier: payload.extensions?.[IDENTIFIER]?.info?.id,
     copies: 'wait',
     check: (offer, now): Refusal | undefined => {
-      // An older payment may have used a network that is no longer offered.
-      if (!scheme.offers.some(({ network }) => network === made.network))
-        return { code: 'no_matching_requirements', detail: NOT_OFFERED }
       const { endpoint, resource } = offer
+      const offered = scheme.offers.find(({ network }) => network === made.network)
+      // An older payment may have used a network that is no longer offered.
+      if (offered === undefined) return { code: 'no_matching_requirements', detail: NOT_OFFERED }
+      if (!offered.prices.includes(priceKindOf(endpoint)))
+        return { code: 'no_matching_requirements', detail: UNFIT[priceKindOf(endpoint)] }
       const listing = listingOf(endpoint)
       const listed = listing && { ...listing, url: resource }
       const refusal = made.check({ ...offer, settle: endpoint.operation.settle, listed }, now)

@@ -4,7 +4,8 @@ import { formatShort, LARGEST_PRICE, parsePrice } from '../../base/money.ts'
 import { bind, compileSet, ownDeclaration, ownersOf } from '../arguments.ts'
 import { compileBody, UNPAID_BYTES } from '../body.ts'
 import type { Parameter } from '../catalog.ts'
-import { type CheckContext, handlerOf, readText, routesOf } from '../check-context.ts'
+import { type CheckContext, type DeclaredEntry, handlerOf, readText, routesOf } from '../check-context.ts'
+import { checkCeiling, checkMeter } from './check-meter.ts'
 import { faultMessage, unusual } from './check-prices.ts'
 import {
   bindAlike,
@@ -18,10 +19,10 @@ import {
   valuesOf,
 } from './compile.ts'
 import { isOfSeveralTypes } from '../body-members.ts'
-import { didYouMean, error, type Issue, type Position } from '../issue.ts'
+import { didYouMean, error, hasErrors, type Issue, type Position } from '../issue.ts'
 import { MEASURE_NAMES } from './measures.ts'
 import { isRuleDecimal, toFine } from './rule.ts'
-import type { DeclaredPriceRule } from '../schema.ts'
+import type { DeclaredPrice, DeclaredPriceRule } from '../schema.ts'
 import type { Path, SourceDocument } from '../yaml-document.ts'
 
 /** Checks that a rule is complete, refers to what exists, and gives every call a price between two limits. */
@@ -36,14 +37,44 @@ export function* checkPriceRules(context: CheckContext): Generator<Issue> {
     const { bindings } = bind(owner, parameters, route.with)
     const body = compileBody(route.body, (value) => bodyJson(context, value))
     const inputs = { ...priceInputs(parameters, body, bindings), taken: owner.parameters }
-    yield* checkRule(context, [...at, 'price'], route.price, inputs)
+    yield* checkComputed(context, [...at, 'price'], route, route.price, inputs)
   }
   for (const [name, tool] of Object.entries(declared.tools ?? {})) {
     if (typeof tool.price !== 'object') continue
     const parameters = compileSet('', tool.parameters)
     const inputs = { parameters, body: undefined, bindings: bindAlike(parameters), taken: parameters }
-    yield* checkRule(context, ['tools', name, 'price'], tool.price, inputs)
+    yield* checkComputed(context, ['tools', name, 'price'], tool, tool.price, inputs)
   }
+}
+
+/** A price from the arguments, or one that is counted after the work, whose ceiling is from the arguments. */
+function* checkComputed(
+  context: CheckContext,
+  at: Path,
+  entry: DeclaredEntry['entry'],
+  declared: DeclaredPrice,
+  inputs: RuleInputs,
+): Generator<Issue> {
+  const { document } = context
+  const { metered, ceiling } = declared
+  if (metered === undefined) {
+    for (const key of ['ceiling', 'if_missing'] as const)
+      if (declared[key] !== undefined) {
+        const message = `"${key}" belongs to a price that is counted after the work: add "metered"`
+        yield error('meter_missing', document.atKey([...at, key]), message)
+      }
+    yield* checkRule(context, at, declared, inputs)
+    return
+  }
+  yield* checkMeter(context, at, entry, declared)
+  const place = [...at, 'ceiling']
+  if (typeof ceiling === 'object') {
+    const found = [...checkRule(context, place, ceiling, inputs)]
+    yield* found
+    if (hasErrors(found)) return
+  }
+  const price = compilePrice(document, place, ceiling, inputs)
+  if (price !== undefined) yield* checkCeiling(document, at, declared, price)
 }
 
 /** The schema of a body if it is readable: errors of its file are reported elsewhere. */

@@ -7,7 +7,7 @@ import { toArgument } from '../validator.ts'
 import { MEASURE_NAMES, type Measure, measureOf, type MeasureName } from './measures.ts'
 import type { Choice, Place, Price, PriceRule, Rate } from './price.ts'
 import { computePrice, toFine, tryRule, usageOf } from './rule.ts'
-import type { DeclaredPriceRule, DeclaredRate } from '../schema.ts'
+import type { DeclaredPrice, DeclaredPriceRule, DeclaredRate } from '../schema.ts'
 import type { Path, SourceDocument } from '../yaml-document.ts'
 
 /** What the price of a route or a tool can depend on. */
@@ -31,14 +31,21 @@ export function bindAlike(parameters: readonly Parameter[]): Binding[] {
   return parameters.map(({ name }) => ({ kind: 'parameter', argument: name, parameter: name }))
 }
 
-/** Compiles a price from its source text, not from the number that YAML reads. Undefined: free. */
+/**
+ * Compiles a price from its source text, not from the number that YAML reads. Undefined: free. With a meter, the price is
+ * the ceiling.
+ */
 export function compilePrice(
   document: SourceDocument,
   at: Path,
-  declared: DeclaredPriceRule | string | number | undefined,
+  declared: DeclaredPrice | string | number | undefined,
   inputs: PriceInputs,
 ): Price | undefined {
-  if (typeof declared === 'object') return compileRule(document, at, declared, inputs)
+  if (typeof declared === 'object') {
+    if (declared.metered !== undefined)
+      return compilePrice(document, [...at, 'ceiling'], declared.ceiling, inputs)
+    return compileRule(document, at, declared, inputs)
+  }
   const parsed = parsePrice(document.spelling(at) ?? '')
   return parsed.kind === 'price' ? parsed.value : undefined
 }

@@ -1,5 +1,6 @@
 import type { Json } from '../../base/json.ts'
 import type { Micros } from '../../base/money.ts'
+import type { PricePart } from '../../base/price-part.ts'
 
 /** The price of a call: fixed, or computed from its arguments. */
 export type Price = Micros | ComputedPrice
@@ -25,6 +26,31 @@ export type PriceRule = {
   readonly min?: string
   readonly max?: string
 }
+
+/**
+ * Rule for a price that is known after the work, in USD with at most twelve decimals, as texts. The price of its
+ * operation is the ceiling: what a buyer authorizes. A type alias, so that it counts as JSON.
+ */
+export type Meter = {
+  readonly base: string
+  readonly counts: readonly Count[]
+  readonly min?: string
+  /** The price of an answer with a missing count; absent: the work fails. */
+  readonly if_missing?: string
+  /** USD for the example of the catalog; absent when it does not show every count. */
+  readonly example?: string
+}
+
+/** A quantity that is counted after the work, and the price of each unit: parts of a unit cost a part of its price. */
+export type Count = {
+  readonly counter: CounterName
+  /** A JSON Pointer, the name of a count that the handler returns, `answer` or `work`. */
+  readonly of: string
+  readonly unit: string
+  readonly price: string
+}
+
+export type CounterName = 'value_of' | 'usage_of' | 'bytes_of' | 'seconds_of'
 
 /** The argument that a choice or rate refers to. */
 export type Place = {
@@ -62,16 +88,6 @@ export interface Quote {
   readonly amount: Micros
   /** The parts of a computed price, in the order of the sum. */
   readonly parts?: readonly PricePart[]
-}
-
-export type PricePart = {
-  /** `base`, the name of a parameter, a measure and its parameter, or `min` or `max` when that decides. */
-  readonly part: string
-  readonly value?: string
-  readonly count?: number
-  readonly units?: number
-  /** USD. */
-  readonly amount: string
 }
 
 /** The quote for a call whose arguments are invalid. */

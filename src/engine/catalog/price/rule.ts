@@ -1,8 +1,9 @@
 import type { Argument, Arguments } from '../../handler.ts'
 import { isJsonObject } from '../../base/json.ts'
 import { formatDecimal, parseDecimal, parsePrice, toMicros, type Micros } from '../../base/money.ts'
+import type { PricePart } from '../../base/price-part.ts'
 import { measureOf } from './measures.ts'
-import type { Choice, Place, Price, PricePart, PriceRule, Quote, Rate } from './price.ts'
+import type { Choice, Place, Price, PriceRule, Quote, Rate } from './price.ts'
 
 /** The price of a call by a rule, from validated arguments with defaults. */
 export function quoteRule(rule: PriceRule, args: Arguments): Quote {

@@ -1,29 +1,54 @@
-import type { JsonObject } from '../../base/json.ts'
-import { formatPrice } from '../../base/money.ts'
+import { compact, type JsonObject } from '../../base/json.ts'
+import { formatPrice, formatShort, toMicros } from '../../base/money.ts'
 import { measureOf } from './measures.ts'
-import type { ComputedPrice, Price, PriceRule, Quote, Rate } from './price.ts'
-import { computePrice, usageOf } from './rule.ts'
+import type { Count, Meter } from './price.ts'
+import { highestOf, type ComputedPrice, type Price, type PriceRule, type Quote, type Rate } from './price.ts'
+import { computePrice, toFine, usageOf } from './rule.ts'
 
-/** A price as documents show it, with six decimals of USD; the range of a computed price. */
-export function spellPrice(price: Price): string {
+/** A price as documents show it, with six decimals of USD; the range of a computed price, the ceiling of a metered one. */
+export function spellPrice(price: Price, meter?: Meter): string {
+  if (meter !== undefined) return `up to ${formatPrice(highestOf(price))}`
   if (typeof price === 'bigint') return formatPrice(price)
   const { lowest, highest } = price
   return `${formatPrice(lowest)} to ${formatPrice(highest)}`
 }
 
 /** The rule in brackets, to follow a range. */
-export function ruleNote(price: Price): string {
+export function ruleNote(price: Price, meter?: Meter): string {
+  if (meter !== undefined) return ` (${spellMetered(price, meter)})`
   return typeof price === 'bigint' ? '' : ` (${spellRule(price.rule)})`
 }
 
 /** A price as JSON, in USD: its amount, or the range of a rule, the price of the example, and the rule in words. */
-export function priceMembers(price: Price): JsonObject {
+export function priceMembers(price: Price, meter?: Meter): JsonObject {
+  if (meter !== undefined) return meteredMembers(price, meter)
   if (typeof price === 'bigint') return { amount: formatPrice(price) }
   return { ...priceRange(price), example: formatPrice(price.example), rule: spellRule(price.rule) }
 }
 
-/** The price of one call and its parts. */
-export function quoteMembers(price: Price, { amount, parts }: Quote): JsonObject {
+function meteredMembers(price: Price, meter: Meter): JsonObject {
+  const { example } = meter
+  return {
+    min: lowestMetered(meter),
+    max: formatPrice(highestOf(price)),
+    ...(example === undefined ? {} : { example }),
+    rule: spellMetered(price, meter),
+  }
+}
+
+/** What an answer costs that has used nothing. */
+function lowestMetered({ base, min }: Meter): string {
+  return formatPrice(toMicros(ceilToMicros(toFine(base) > toFine(min ?? '0') ? base : (min ?? '0'))))
+}
+
+function ceilToMicros(decimal: string): bigint {
+  return (toFine(decimal) + 999_999n) / 1_000_000n
+}
+
+/** The price of one call and its parts; of a metered one the most that it may cost. */
+export function quoteMembers(price: Price, { amount, parts }: Quote, meter?: Meter): JsonObject {
+  if (meter !== undefined)
+    return { ...meteredMembers(price, meter), max: formatPrice(amount), currency: 'USD' }
   const due = { amount: formatPrice(amount), currency: 'USD' }
   if (typeof price === 'bigint') return due
   return { ...due, rule: spellRule(price.rule), ...(parts === undefined ? {} : { parts }) }
@@ -50,6 +75,31 @@ export function spellRule({ base, by, per, min, max }: PriceRule): string {
     ...(min === undefined ? [] : [`at least ${min}`]),
     ...(max === undefined ? [] : [`at most ${max}`]),
   ].join(', ')
+}
+
+/** A meter in words, with its ceiling: `0.0002 + 0.0005 per 1,000 of /usage/total_tokens, at most 0.05`. */
+export function spellMetered(price: Price, { base, counts, min, if_missing: missing }: Meter): string {
+  const sum = [...(toFine(base) === 0n ? [] : [base]), ...counts.map(spellCount)].join(' + ')
+  const ceiling = typeof price === 'bigint' ? formatShort(price) : `${spellRule(price.rule)}`
+  return [
+    `${sum}, counted after the work`,
+    ...(min === undefined ? [] : [`at least ${min}`]),
+    ...(missing === undefined ? [] : [`${missing} if a count is missing`]),
+    `at most ${ceiling}`,
+  ].join(', ')
+}
+
+function spellCount({ counter, of, unit, price }: Count): string {
+  const size = unit === '1' ? '' : `${grouped(unit)} `
+  switch (counter) {
+    case 'value_of':
+    case 'usage_of':
+      return `${price} per ${size === '' ? 'unit ' : size}of ${of}`
+    case 'bytes_of':
+      return `${price} per ${size === '' ? 'byte' : `${size}bytes`} of the answer`
+    case 'seconds_of':
+      return `${price} per ${size === '' ? 'second' : `${size}seconds`} of work`
+  }
 }
 
 function spellRate({ measure, parameter, unit, price, included }: Rate): string {
@@ -94,11 +144,25 @@ export function priceTable({ rule, lowest, highest, example }: ComputedPrice): P
   ]
 }
 
+/** Calls with a metered price. */
+export function meterTable(price: Price, meter: Meter): PriceRow[] {
+  const { example } = meter
+  return [
+    { call: 'an answer that has used nothing', price: lowestMetered(meter) },
+    ...(example === undefined ? [] : [{ call: 'the answer of the example', price: example }]),
+    { call: 'the most that a call may cost', price: formatPrice(highestOf(price)) },
+  ]
+}
+
 /** A call in words and its price in USD. A type alias, so that templates accept it. */
 export type PriceRow = { readonly call: string; readonly price: string }
 
 /** The declaration of a price in payment documents: AgentCash’s `price`, with the rule in words. */
-export function declaredPrice(price: Price): JsonObject {
+export function declaredPrice(price: Price, meter?: Meter): JsonObject {
+  if (meter !== undefined) {
+    const { min, max, rule } = meteredMembers(price, meter)
+    return compact({ mode: 'dynamic', currency: 'USD', min, max, rule })
+  }
   if (typeof price === 'bigint') return { mode: 'fixed', currency: 'USD', amount: formatPrice(price) }
   return { mode: 'dynamic', currency: 'USD', ...priceRange(price), rule: spellRule(price.rule) }
 }
