@@ -160,6 +160,7 @@ const ALL_GROUPS: readonly Group[] = [
   'first',
   'facilitators',
   'mpp',
+  'receipts',
   'process',
   'stores',
   'observation',
@@ -170,7 +171,7 @@ const ALL_GROUPS: readonly Group[] = [
 const PROJECT_ENV = `# Copy to .env with mode 0600 and fill in; every command reads it. An empty value counts as unset.
 # For play money on this machine nothing is needed: npx ratecard serve --sandbox
 
-${environment(['first', 'facilitators', 'mpp', 'process', 'stores', 'observation', 'refunds'])}
+${environment(['first', 'facilitators', 'mpp', 'receipts', 'process', 'stores', 'observation', 'refunds'])}
 `
 
 /** The text of a file with the part between its two markers replaced. */
