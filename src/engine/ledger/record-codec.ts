@@ -10,7 +10,7 @@ import type {
 } from './payment-record.ts'
 
 /** Increased when the stored form of records changes: another format is refused, never misread. */
-export const FORMAT = 6
+export const FORMAT = 7
 
 /** For the operator: `store` names the store (`the ledger in …`), `found` is its format. */
 export function refuseFormat(store: string, found: unknown): string {
