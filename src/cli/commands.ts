@@ -47,6 +47,11 @@ export const COMMANDS: readonly Command[] = [
       sandbox: { text: 'use play money on local chains; needs no configuration' },
       offline: { text: 'answer with invented data instead of querying outside sources; needs --sandbox' },
       watch: { text: 'reload your handlers when their files change, without dropping a request' },
+      console: {
+        value: 'PORT',
+        optional: true,
+        text: 'pages for you alone on 127.0.0.1: revenue, lost sales, payments; default: any port, and on in a sandbox',
+      },
       'data-dir': { value: 'DIR', text: 'where payments are stored; default: DATA_DIR, or else .ratecard' },
       'production-strict': { text: 'refuse to start while a source of a paid route may not be resold' },
     },
@@ -340,6 +345,15 @@ export const COMMANDS: readonly Command[] = [
     options: { json: JSON_OUTPUT, ...STORED },
     examples: ['ratecard ledger restore ledger-2026-11-25.backup'],
     run: async (call) => (await import('./ledger/restore.ts')).restoreLedger(call),
+  },
+  {
+    name: 'ledger totals',
+    summary:
+      'work the daily totals of the console out again from the records, also while servers use the ledger',
+    operands: [],
+    options: { json: JSON_OUTPUT, ...STORED },
+    examples: ['ratecard ledger totals'],
+    run: async (call) => (await import('./ledger/totals.ts')).rebuildTotals(call),
   },
   {
     name: 'ledger reopen',

@@ -38,6 +38,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   // A package of its own: what it imports is bundled with it.
   buyer: ['command-line', 'env', 'handler', 'engine/base', 'vendor'],
   cli: [
+    'console',
     'engine/app',
     'handler',
     'buyer',
@@ -48,6 +49,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'engine/mcp',
     ...ENGINE,
   ],
+  console: ENGINE,
   // `ratecard/testing` pays as `ratecard pay` does.
   testing: ['buyer', 'public', 'engine/app', 'sandbox', 'handler', ...ENGINE],
   // It is a package of its own, and imports the framework by its name.

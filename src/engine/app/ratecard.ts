@@ -94,6 +94,8 @@ export interface Instruments extends Pick<
   readonly caller: RpcTransport | undefined
   /** Called for each answer of a facilitator about a payment. */
   readonly noteFacilitator: OnFacilitatorOutcome | undefined
+  /** Called at the end, when nothing changes any more and the stores are still open. */
+  readonly close?: () => Promise<void>
 }
 
 const NO_INSTRUMENTS: Instruments = {
@@ -230,8 +232,13 @@ async function compose(
   const baseUrl = publicAddress(options)
   const payeeIn = (revised: Catalog): string => parts.payments.payTo || (revised.payments.payTo ?? '')
   const config = { ...parts.payments, payTo: payeeIn(catalog) }
-  const { observe, caller, noteFacilitator, ...instruments } =
-    (await host.instrument?.({ ledger, ledgerFile, payments: config })) ?? NO_INSTRUMENTS
+  const {
+    observe,
+    caller,
+    noteFacilitator,
+    close: closeInstruments,
+    ...instruments
+  } = (await host.instrument?.({ ledger, ledgerFile, payments: config })) ?? NO_INSTRUMENTS
   const { fetch: fetcher, ...sources } = options.runtime ?? {}
   const runtime: Runtime = {
     ...systemRuntime,
@@ -329,6 +336,7 @@ async function compose(
     close: async () => {
       clearInterval(inspecting)
       await service.idle()
+      await closeInstruments?.().catch(report)
       await networks.mpp.close()
     },
   }

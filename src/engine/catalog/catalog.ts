@@ -68,6 +68,8 @@ export interface Payments {
   readonly redeliver: number
   /** Addresses whose payments are refused, in lower case. */
   readonly denied: readonly string[]
+  /** Addresses of the operator’s own wallets, as the catalog spells them. */
+  readonly ownPayers: readonly string[]
   /** The files that these addresses come from, as the catalog names them. */
   readonly denyLists: readonly string[]
   readonly payerLimit: PayerLimit | undefined

@@ -103,6 +103,7 @@ function compilePayments(context: CheckContext): Payments {
     repriceGrace: duration(payments?.reprice_grace, '5m'),
     redeliver: duration(payments?.redeliver, '24h'),
     denied: [...new Set(denyLists.flatMap(({ lines = [] }) => lines.map(({ word }) => word)))],
+    ownPayers: payments?.payers?.own ?? [],
     denyLists: denyLists.map(({ path }) => path),
     payerLimit: compilePayerLimit(context),
     x402:

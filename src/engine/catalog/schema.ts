@@ -263,6 +263,13 @@ const payments = {
           description:
             'Files of addresses whose payments are refused before any work: one address per line; # starts a comment.',
         },
+        own: {
+          type: 'array',
+          minItems: 1,
+          uniqueItems: true,
+          items: text,
+          description: 'Addresses of your own wallets: the console shows what they buy apart.',
+        },
         limits: {
           type: 'object',
           description:
