@@ -20,8 +20,10 @@ export interface FeedCall {
 
 /** How many calls are remembered. */
 const MOST_CALLS = 60
-/** How long a 402 waits for its payment: a payment is signed for about a minute. */
-const LINKED_MS = 60_000
+/** How long after a 402 a payment is taken for the one of that call: programs sign at once. */
+const LINKED_MS = 15_000
+/** A payment that is older is none of a call that goes on. */
+const OLD_MS = 600_000
 
 /** The newest calls of this process, in which each fills in while it goes on. */
 export class CallFeed {
@@ -64,7 +66,7 @@ export class CallFeed {
     const { id, operation, createdAt, receipt, settledAt, state, updatedAt } = next
     const known = this.#calls.get(id)
     // A change of a payment that is long over is none of a call.
-    if (known === undefined && this.#now() - createdAt > LINKED_MS * 10) return
+    if (known === undefined && this.#now() - createdAt > OLD_MS) return
     const call = known ?? {
       ...NEW,
       id,
@@ -94,6 +96,7 @@ export class CallFeed {
         call.operation === operation &&
         call.signedAt === undefined &&
         !call.probe &&
+        call.trouble === undefined &&
         now - (call.askedAt ?? 0) < LINKED_MS,
     )
     const [one, another] = waiting

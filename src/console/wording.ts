@@ -1,4 +1,4 @@
-import { formatPrice, formatShort, type Micros, shortDecimal } from '../engine/base/money.ts'
+import { formatShort, type Micros, shortDecimal } from '../engine/base/money.ts'
 import { amountOf, findNetwork, TEMPO_NETWORKS } from '../engine/base/networks.ts'
 import type { TemplateContext } from '../engine/documents/template.ts'
 
@@ -10,9 +10,9 @@ export function dollars(amount: Micros): string {
 
 /** `$1,234.50`, rounded for a figure that is read from afar. */
 export function roundDollars(amount: Micros): string {
+  if (amount < 1_000_000n) return dollars(amount)
   const cents = (amount + 5_000n) / 10_000n
   const text = cents.toString().padStart(3, '0')
-  if (amount > 0n && cents < 1n) return `$${shortDecimal(formatPrice(amount))}`
   return `$${grouped(text.slice(0, -2))}.${text.slice(-2)}`
 }
 

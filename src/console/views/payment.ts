@@ -32,7 +32,7 @@ export const payment = defineView('payment', 'Payments', async ({ sources, rest,
     operation,
     amount: amountOf(entry),
     state: entry.state,
-    means,
+    means: means.replace(ISO_TIME, '$1 $2 UTC'),
     advice: advice === 'nothing' ? '' : advice,
     steps: exchangeOf(entry, sources),
     facts: [
@@ -51,6 +51,8 @@ export const payment = defineView('payment', 'Payments', async ({ sources, rest,
     result: RESULTS[query.get('refund') ?? ''] ?? '',
   })
 })
+
+const ISO_TIME = /(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)[.\d]*Z/g
 
 /** What a refund that was just made has come to. */
 const RESULTS: Readonly<Record<string, string>> = {
@@ -217,19 +219,11 @@ function settlement({ dispatch, receipt, settledAt, state, undone, network, asse
   return steps
 }
 
-function delivery({ state, receipt, updatedAt, answer }: PaymentRecord): Step[] {
+function delivery({ state, receipt, deliveredAt }: PaymentRecord): Step[] {
   if (receipt === undefined) return []
   if (state !== 'sent')
     return [{ from: 'service', to: 'buyer', text: 'the answer is not known to have arrived', tone: 'open' }]
-  // Later changes of the record would give another time.
-  return [
-    {
-      from: 'service',
-      to: 'buyer',
-      text: 'the answer arrived',
-      at: answer === undefined ? undefined : updatedAt,
-    },
-  ]
+  return [{ from: 'service', to: 'buyer', text: 'the answer arrived', at: deliveredAt }]
 }
 
 function refundSteps(entry: PaymentRecord, { now }: ConsoleSources): Step[] {

@@ -33,14 +33,19 @@ export const routes = defineView('routes', 'Routes', async ({ sources }) => {
     return {
       key: routeKey(route),
       isPaid: route.kind === 'paid',
-      price: route.kind !== 'paid' || price === undefined ? 'free' : spellPrice(price),
+      price:
+        route.kind !== 'paid' || price === undefined
+          ? 'free'
+          : typeof price === 'bigint'
+            ? dollars(price)
+            : `${spellPrice(price)} USD`,
       state: STATES[readiness] ?? 'idle',
       words: WORDS[readiness] ?? readiness.replaceAll('_', ' '),
-      unpaid: grouped(counts.stages.unpaid),
-      sold: grouped(sold?.payments ?? 0),
+      unpaid: unlessNone(counts.stages.unpaid),
+      sold: unlessNone(sold?.payments ?? 0),
       amount: sold === undefined ? '' : dollars(sold.dollars),
-      answers: grouped(answersIn(counts.latency)),
-      failed: counts.stages.failed === 0 ? '' : grouped(counts.stages.failed),
+      answers: unlessNone(answersIn(counts.latency)),
+      failed: unlessNone(counts.stages.failed),
       p95: slow === undefined ? '' : elapsed(slow),
       last: counts.lastSuccess === 0 ? '' : moment(counts.lastSuccess),
     }
@@ -50,3 +55,8 @@ export const routes = defineView('routes', 'Routes', async ({ sources }) => {
     free: rows.filter(({ isPaid }) => !isPaid),
   })
 })
+
+/** Most routes of a large catalog have nothing to show: zeros would hide the others. */
+function unlessNone(count: number): string {
+  return count === 0 ? '' : grouped(count)
+}

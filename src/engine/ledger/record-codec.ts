@@ -60,6 +60,7 @@ const FIELDS = [
   'failedIn',
   'resource',
   'answerDigest',
+  'deliveredAt',
 ] as const satisfies readonly (keyof PaymentRecord)[]
 
 type Keys<T> = readonly (keyof T)[]
@@ -177,17 +178,21 @@ function keyStart(
   return `${protocol}:${scheme}:${network}:${asset}:${payer}:`
 }
 
-type Times = Pick<PaymentRecord, 'validBefore' | 'leaseUntil' | 'due' | 'settledAt' | 'lookAt' | 'updatedAt'>
+type Times = Pick<
+  PaymentRecord,
+  'validBefore' | 'leaseUntil' | 'due' | 'settledAt' | 'deliveredAt' | 'lookAt' | 'updatedAt'
+>
 
 /** Times are stored as milliseconds after `createdAt`. */
 function shiftTimes(entry: Times, by: number): Times {
-  const { validBefore, leaseUntil, due, settledAt, lookAt, updatedAt } = entry
+  const { validBefore, leaseUntil, due, settledAt, deliveredAt, lookAt, updatedAt } = entry
   return {
     validBefore: validBefore + by,
     leaseUntil: leaseUntil + by,
     due: due === undefined ? undefined : due + by,
     updatedAt: updatedAt + by,
     ...(settledAt !== undefined && { settledAt: settledAt + by }),
+    ...(deliveredAt !== undefined && { deliveredAt: deliveredAt + by }),
     ...(lookAt !== undefined && { lookAt: lookAt + by }),
   }
 }
