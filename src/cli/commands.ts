@@ -371,6 +371,14 @@ export const COMMANDS: readonly Command[] = [
     run: async (call) => (await import('./ledger/reopen.ts')).reopenLedger(call),
   },
   {
+    name: 'webhooks test',
+    summary: 'send a signed test event to each receiver of the catalog, and say what it answers',
+    operands: [],
+    options: { catalog: CATALOG, json: JSON_OUTPUT },
+    examples: ['WEBHOOK_SECRET=whsec_… ratecard webhooks test'],
+    run: async (call) => (await import('./webhooks.ts')).testWebhooks(call),
+  },
+  {
     name: 'stats',
     summary: 'show requests, payments and latency per route over the last seven days, for all processes',
     operands: [],

@@ -99,7 +99,10 @@ function reportOf({ app, file, baseUrl, kept, before }: SourceSettings): Catalog
 /** A file that cannot be served has no warnings: the page says why it is refused. */
 function warningsIn(file: string): CatalogReport['warnings'] {
   try {
-    return loadCatalog(file, KNOWN).warnings.map(({ message, position }) => ({ message, line: position.line }))
+    return loadCatalog(file, KNOWN).warnings.map(({ message, position }) => ({
+      message,
+      line: position.line,
+    }))
   } catch {
     return []
   }

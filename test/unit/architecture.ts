@@ -23,6 +23,7 @@ const ENGINE = [
   'engine/sign-in',
   'engine/receipts',
   'engine/http',
+  'engine/webhooks',
 ]
 
 /**
@@ -102,6 +103,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'vendor',
   ],
   'engine/usage': ['engine/ledger', 'engine/base'],
+  'engine/webhooks': ['engine/payment', 'engine/ledger', 'engine/catalog', 'engine/base'],
   'engine/sign-in': ['engine/chains', 'engine/ledger', 'engine/base'],
   'engine/purchase': [
     'engine/receipts',
