@@ -65,13 +65,10 @@ export function consoleSources(settings: SourceSettings): ConsoleSources {
 }
 
 /** Worked out once for each revision: a large catalog takes a moment. */
-function remembered(
-  work: () => CatalogReport,
-  { revision, refused }: OpenRatecard['service'],
-): () => CatalogReport {
+function remembered(work: () => CatalogReport, service: OpenRatecard['service']): () => CatalogReport {
   let last: { readonly of: readonly unknown[]; readonly report: CatalogReport } | undefined
   return () => {
-    const of = [revision().catalog, refused()]
+    const of = [service.revision().catalog, service.refused()]
     if (last === undefined || of.some((each, place) => each !== last?.of[place]))
       last = { of, report: work() }
     return last.report

@@ -44,7 +44,12 @@ export function percent(part: number, whole: number): string {
 /** A time for people to the second, for programs in full. */
 export function moment(ms: number): TemplateContext {
   const iso = new Date(ms).toISOString()
-  return { iso, words: iso.slice(0, 19).replace('T', ' ') }
+  return { iso, words: timeWords(ms) }
+}
+
+/** `2026-11-26 18:37:37`, in UTC. */
+export function timeWords(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 19).replace('T', ' ')
 }
 
 /** `340 ms`, `2.1 s`, `3 min` */

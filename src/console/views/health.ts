@@ -24,7 +24,7 @@ export const health = defineView('health', 'Health', async ({ sources }) => {
         ? `answers in ${elapsed(asked)}`
         : fault instanceof Error
           ? fault.message
-          : String(fault),
+          : 'it does not answer',
     ledgerSize: size === undefined ? '' : bytes(size.size),
     cache: titles.cache,
     delayMedian: `${delay.median.toFixed(1)} ms`,

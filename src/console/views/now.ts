@@ -34,6 +34,11 @@ export const now = defineView('now', 'Now', async ({ sources, feed }) => {
 })
 
 const SHOWN = 30
+/** A figure that stays the same element while it changes. */
+interface Figure extends TemplateContext {
+  readonly id: string
+}
+
 const MOST_DUE = 1_000
 /** Days over which the cost of a settlement is taken. */
 const GAS_DAYS = 7
@@ -41,7 +46,7 @@ const GAS_DAYS = 7
 const FEW_CALLS = 200
 
 /** The figures of today, which are sent again while the page is open. */
-export async function todaysFigures(sources: ConsoleSources): Promise<readonly TemplateContext[]> {
+export async function todaysFigures(sources: ConsoleSources): Promise<readonly Figure[]> {
   const { ledger, now } = sources
   const date = dateOf(now())
   const today: Period = { days: 1, from: date, to: date }
@@ -250,6 +255,6 @@ export function callHtml(call: FeedCall): { readonly id: string; readonly html: 
   return { id: `call-${call.id}`, html: call.trouble === MOVED ? undefined : printCall(row) }
 }
 
-export function figureHtml(figure: TemplateContext): { readonly id: string; readonly html: string } {
-  return { id: `figure-${String(figure['id'])}`, html: printFigure(figure) }
+export function figureHtml(figure: Figure): { readonly id: string; readonly html: string } {
+  return { id: `figure-${figure.id}`, html: printFigure(figure) }
 }

@@ -6,7 +6,7 @@ import type { TemplateContext } from '../../engine/documents/template.ts'
 import { countOf } from '../../engine/base/words.ts'
 import type { ConsoleSources } from '../sources.ts'
 import { defineView, page } from '../view.ts'
-import { bytes, elapsed, exactAmount, moment, networkTitle, shortened } from '../wording.ts'
+import { bytes, elapsed, exactAmount, moment, networkTitle, shortened, timeWords } from '../wording.ts'
 
 /** One payment: what happened between buyer, service and network, and the one thing that can be done about it. */
 export const payment = defineView('payment', 'Payments', async ({ sources, rest, query }) => {
@@ -43,7 +43,7 @@ export const payment = defineView('payment', 'Payments', async ({ sources, rest,
       fact('Way to pay', `${protocol} ${scheme}`),
       fact('Settled', settle === 'after' ? 'after the work' : 'before the work'),
       fact('Catalog revision', revision),
-      fact('Payment valid until', moment(validBefore)['words'] as string),
+      fact('Payment valid until', timeWords(validBefore)),
       fact('Answer', answerWords(entry)),
     ],
     taken: moment(createdAt),
@@ -95,8 +95,7 @@ function fact(label: string, value: string, link = ''): TemplateContext {
 
 function answerWords({ answer, settledAt, redeliver }: PaymentRecord): string {
   if (answer === undefined) return 'none is stored'
-  const until =
-    settledAt === undefined ? '' : `, kept until ${String(moment(settledAt + redeliver)['words'])}`
+  const until = settledAt === undefined ? '' : `, kept until ${timeWords(settledAt + redeliver)}`
   return `${bytes(answer.size)} of ${answer.mediaType}${until}`
 }
 

@@ -135,10 +135,10 @@ t.test('shows the money of the ledger and the chain, to the last digit', async (
   const csv = await ask('/revenue.csv?days=1', { Cookie })
   t.match(csv.headers['content-disposition'], /^attachment; filename="revenue-/)
   const rows = csv.body.trim().split('\r\n').slice(1)
-  t.strictSame(rows.map((row) => row.split(',').slice(-2)).sort(), [
-    ['1', '0.002000'],
-    ['2', '0.002000'],
-  ])
+  t.strictSame(
+    new Set(rows.map((row) => row.split(',').slice(-2).join())),
+    new Set(['1,0.002000', '2,0.002000']),
+  )
   const payer = addressOf(evm.payerKey)
   t.match((await ask('/buyers?days=1', { Cookie })).body.toLowerCase(), payer.toLowerCase())
   const rebuilt = await runProgram(['ledger', 'totals', '--sandbox', '--data-dir', server.dataDir])

@@ -157,7 +157,7 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
     search: async (term, limit, before) =>
       found(indexes.search(term, limit, before)).filter((entry) => fitsSearch(entry, term)),
     totals: {
-      read: totals.read,
+      read: (kind, from, to) => totals.read(kind, from, to),
       rebuild: async () => {
         let records = 0
         let from = await change(() => totals.begin())

@@ -115,11 +115,16 @@ t.test('tells of each sale, signed, whatever becomes of receiver and server in b
   t.teardown(() => second.stop())
   sold.push(await buy(second))
   const back = await openReceiver(t, receiver.port)
-  await until('all sales are told', () => new Set(back.taken.map(({ payment }) => payment)).size === 3)
+  // A lost answer may be given again instead of being sold again.
+  const payments = new Set(sold)
+  const isTold = (): boolean =>
+    new Set([...receiver.taken, ...back.taken].map(({ payment }) => payment)).size === payments.size
+  await until('all sales are told', () => isTold())
   const told = [...receiver.taken, ...back.taken]
-  t.strictSame(new Set(told.map(({ payment }) => payment)), new Set(sold))
+  t.strictSame(new Set(told.map(({ payment }) => payment)), payments)
+  t.ok(payments.size >= 3)
   t.ok(told.every(({ isSigned, type }) => isSigned && type === 'sale'))
-  t.equal(new Set(told.map(({ id }) => id)).size, 4, 'one id for each event')
+  t.equal(new Set(told.map(({ id }) => id)).size, payments.size, 'one id for each event')
   t.notMatch(second.output() + first.output(), SECRET)
 })
 
