@@ -47,6 +47,11 @@ export const COMMANDS: readonly Command[] = [
       sandbox: { text: 'use play money on local chains; needs no configuration' },
       offline: { text: 'answer with invented data instead of querying outside sources; needs --sandbox' },
       watch: { text: 'reload your handlers when their files change, without dropping a request' },
+      console: {
+        value: 'PORT',
+        optional: true,
+        text: 'pages for you alone on 127.0.0.1: revenue, lost sales, payments; default: any port, and on in a sandbox',
+      },
       'data-dir': { value: 'DIR', text: 'where payments are stored; default: DATA_DIR, or else .ratecard' },
       'production-strict': { text: 'refuse to start while a source of a paid route may not be resold' },
     },
@@ -342,6 +347,15 @@ export const COMMANDS: readonly Command[] = [
     run: async (call) => (await import('./ledger/restore.ts')).restoreLedger(call),
   },
   {
+    name: 'ledger totals',
+    summary:
+      'work the daily totals of the console out again from the records, also while servers use the ledger',
+    operands: [],
+    options: { json: JSON_OUTPUT, ...STORED },
+    examples: ['ratecard ledger totals'],
+    run: async (call) => (await import('./ledger/totals.ts')).rebuildTotals(call),
+  },
+  {
     name: 'ledger reopen',
     summary:
       'sell again after the ledger was emptied or replaced: compares it with the chains first, and lists what was lost',
@@ -355,6 +369,14 @@ export const COMMANDS: readonly Command[] = [
     },
     examples: ['RPC_URL_8453=https://… ratecard ledger reopen', 'ratecard ledger reopen --since 7d --json'],
     run: async (call) => (await import('./ledger/reopen.ts')).reopenLedger(call),
+  },
+  {
+    name: 'webhooks test',
+    summary: 'send a signed test event to each receiver of the catalog, and say what it answers',
+    operands: [],
+    options: { catalog: CATALOG, json: JSON_OUTPUT },
+    examples: ['WEBHOOK_SECRET=whsec_… ratecard webhooks test'],
+    run: async (call) => (await import('./webhooks.ts')).testWebhooks(call),
   },
   {
     name: 'stats',

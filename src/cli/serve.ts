@@ -34,15 +34,28 @@ function planOf({ flags, env, terminal }: Call): Plan | undefined {
     terminal.err('ratecard serve: --port takes a number from 0 to 65535')
     return undefined
   }
+  const consolePort = consolePortOf(flags.text('console'), flags.given('sandbox'))
+  if (consolePort === 'wrong') {
+    terminal.err('ratecard serve: --console takes a port from 0 to 65535, as in --console=4022')
+    return undefined
+  }
   return {
     file: flags.text('catalog') ?? env.catalog,
     port: port === undefined ? env.port : Number(port),
     sandbox: flags.given('sandbox'),
     offline: flags.given('offline'),
     watch: flags.given('watch'),
+    consolePort,
     productionStrict: flags.given('production-strict'),
     dataDir: flags.text('data-dir') ?? env.dataDir,
   }
+}
+
+/** 0: any port; undefined: there is no console. */
+function consolePortOf(text: string | undefined, isSandbox: boolean): number | undefined | 'wrong' {
+  if (text === undefined) return isSandbox ? 0 : undefined
+  if (text === '') return 0
+  return /^\d{1,5}$/.test(text) && Number(text) <= 65535 ? Number(text) : 'wrong'
 }
 
 /** Options that do not go together. */

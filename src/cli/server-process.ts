@@ -14,7 +14,11 @@ import { attach, createHttpServer, type HttpServer } from '../engine/http/server
 import { closeServer, handOver } from '../engine/http/shutdown.ts'
 import type { StandIns } from '../engine/service-definition.ts'
 import { readTestAddresses } from '../sandbox/known-keys.ts'
+import { createConsole, type Console } from '../console/console.ts'
+import { payerKeys } from '../engine/app/payer-keys.ts'
+import { SalesFunnel } from '../engine/usage/sales-funnel.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
+import { consoleSources } from './console-sources.ts'
 import type { Call } from './command.ts'
 import { handlersFor } from './load.ts'
 import { keptRevisions } from './kept-revisions.ts'
@@ -43,6 +47,8 @@ export interface Plan {
   readonly sandbox: boolean
   readonly offline: boolean
   readonly watch: boolean
+  /** Port of the console, 0 for any; undefined: there is none. */
+  readonly consolePort: number | undefined
   /** Refuses sources whose terms do not allow resale. */
   readonly productionStrict: boolean
   readonly dataDir: string
@@ -107,6 +113,14 @@ interface Started {
   readonly app: OpenRatecard
   /** Undefined when nobody may read them. */
   readonly metrics: Metrics | undefined
+  readonly console: ServedConsole | undefined
+  readonly port: number
+  /** The catalog that was served before the last change of its file. */
+  readonly before: { catalog: Catalog | undefined }
+}
+
+interface ServedConsole {
+  readonly console: Console
   readonly port: number
 }
 
@@ -122,8 +136,25 @@ async function start(process: ServerProcess): Promise<Started> {
   const shipped = standIns?.handlers ?? (await definition.handlers(making))
   const handlers = await handlersFor(call, plan.file, shipped)
   const figures = definition.sources ?? (() => new Map())
+  const consoleOf = before?.console
+  const opening =
+    plan.consolePort === undefined
+      ? undefined
+      : createConsole(
+          {
+            port: consoleOf?.port ?? plan.consolePort,
+            keys: consoleOf?.keys,
+            random: systemRuntime.random,
+            announce: (address) =>
+              log.write({ level: 'info', event: 'start', message: `console: ${address}` }),
+            report: (fault) => log.error(fault),
+          },
+          systemRuntime.now,
+        )
   let metrics: Metrics | undefined
   let place: Place | undefined
+  let ledgerFile: string | undefined
+  const ownPayers = ownPayersOf(() => app.service.revision().catalog)
   const options = {
     ...optionsOf(env),
     catalog: plan.file,
@@ -143,6 +174,9 @@ async function start(process: ServerProcess): Promise<Started> {
       supervisor?.report({ kind: 'read', files: Array.from(files) })
     },
     instrument: async (stores) => {
+      ledgerFile = stores.ledgerFile
+      const funnel = new SalesFunnel({ counts: stores.ledger.counts, now: stores.ledger.now, own: ownPayers })
+      const writing = setInterval(() => void funnel.write().catch(log.error), WRITTEN_MS).unref()
       metrics =
         env.metricsPort === undefined && env.metricsToken === undefined
           ? undefined
@@ -165,8 +199,20 @@ async function start(process: ServerProcess): Promise<Started> {
         figures,
         sandbox: plan.sandbox,
         bound: () => host,
-        settle: metrics?.settle,
-        observe: metrics?.observe,
+        settle: (previous, next) => {
+          funnel.settle(previous, next)
+          opening?.settle(previous, next)
+          metrics?.settle(previous, next)
+        },
+        observe: (access) => {
+          funnel.observe(access)
+          opening?.observe(access)
+          metrics?.observe(access)
+        },
+        close: () => {
+          clearInterval(writing)
+          return funnel.write()
+        },
         caller: metrics?.countCalls(systemRuntime.caller),
         noteFacilitator: metrics?.noteFacilitator,
         operatorRoute: metrics === undefined ? undefined : metricsRoute(env, metrics),
@@ -180,6 +226,28 @@ async function start(process: ServerProcess): Promise<Started> {
   attach(server, app.koa)
   if (metrics !== undefined && env.metricsPort !== undefined)
     opened.defer(await openMetricsPort(env.metricsPort, host, metrics))
+  const earlier: Started['before'] = { catalog: undefined }
+  const openConsole = async (): Promise<ServedConsole | undefined> => {
+    if (opening === undefined) return undefined
+    opened.defer(() => opening.close())
+    const sources = consoleSources({
+      app,
+      file: plan.file,
+      baseUrl: baseUrlOf({ ...env, port }),
+      sandbox: plan.sandbox,
+      version: call.version,
+      ledgerFile,
+      kept: plan.sandbox ? undefined : keptRevisions(plan.dataDir),
+      before: () => earlier.catalog,
+      ownPayers,
+      refundKey:
+        sandbox === undefined
+          ? env.refundKey
+          : (await import('../sandbox/sandbox.ts')).readRefundKey({ directory: plan.dataDir }),
+    })
+    return { console: opening, port: await opening.open(sources) }
+  }
+  const operatorConsole = await openConsole()
   if (before !== undefined) await openPort(server, plan.port, host)
   else
     printBanner(call, app, log, {
@@ -191,7 +259,21 @@ async function start(process: ServerProcess): Promise<Started> {
       port,
       host,
     })
-  return { app, metrics, port }
+  return { app, metrics, console: operatorConsole, port, before: earlier }
+}
+
+/** Interval at which a process stores what it has counted of sales, which limits the loss when it is killed. */
+const WRITTEN_MS = 2_000
+
+/** The operator's own wallets, worked out once for each catalog. */
+function ownPayersOf(catalogNow: () => Catalog): () => ReadonlySet<string> {
+  let last: { readonly catalog: Catalog; readonly own: ReadonlySet<string> } | undefined
+  return () => {
+    const catalog = catalogNow()
+    if (last?.catalog !== catalog)
+      last = { catalog, own: new Set(catalog.payments.ownPayers.flatMap(payerKeys)) }
+    return last.own
+  }
 }
 
 /** Where a catalog is served. */
@@ -272,16 +354,26 @@ function cacheTitle({ titles }: OpenRatecard, { env }: Call, { sandbox }: Plan):
 }
 
 /** Serves the catalog as its files change. */
-function serveRevisions(process: ServerProcess, { app, metrics, port }: Started, signals: Signals): void {
+function serveRevisions(
+  process: ServerProcess,
+  { app, metrics, console: operatorConsole, port, before }: Started,
+  signals: Signals,
+): void {
   const { plan, log, watch, supervisor } = process
   const reportServing = (): void =>
     supervisor?.report({
       kind: 'serving',
-      served: { names: namesOf(app.service.revision().catalog), port },
+      served: {
+        names: namesOf(app.service.revision().catalog),
+        port,
+        console: operatorConsole && { port: operatorConsole.port, keys: operatorConsole.console.keys() },
+      },
     })
   const restart = plan.watch ? '' : ' (new handler code needs a restart)'
   const again = async (): Promise<void> => {
+    const { catalog } = app.service.revision()
     const result = await app.reload()
+    if (result.kind === 'reloaded' && result.before !== result.revision) before.catalog = catalog
     metrics?.noteReload(result)
     const { revision } = result
     if (result.kind === 'refused') {

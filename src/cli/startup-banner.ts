@@ -4,6 +4,7 @@ import type { Call } from './command.ts'
 import type { Log } from './log.ts'
 import { openTerms, resaleTerms } from './resale-terms.ts'
 import { addressOf } from '../engine/documents/registry.ts'
+import { missingSecrets } from '../engine/webhooks/webhooks.ts'
 import { countOf } from '../engine/base/words.ts'
 import { areSet } from './terminal-text.ts'
 
@@ -50,6 +51,7 @@ export function printBanner({ terminal, env }: Call, app: OpenRatecard, log: Log
         : `mpp: Tempo (eip155:${mpp.chain}) is not offered: ${missing.join(' and ')} missing`,
     )
   }
+  for (const missing of missingSecrets(catalog.webhooks, env.secret)) warn(missing)
   say(`cache: ${facts.cache}`)
   say(`ledger: ${titles.ledger}`)
   for (const line of facts.stores) say(line)

@@ -4,6 +4,7 @@ import { dirname, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Mark, markNow } from '../engine/catalog/load.ts'
 import { isJsonObject } from '../engine/base/json.ts'
+import type { ConsoleKeys } from '../console/access.ts'
 import type { Log } from './log.ts'
 import { endNow, listenToSignals, type Signals } from './signals.ts'
 import { Watch } from './watch.ts'
@@ -13,6 +14,8 @@ export interface Served {
   /** Routes and tools that have their handlers. */
   readonly names: readonly string[]
   readonly port: number
+  /** Undefined when it has no console. */
+  readonly console: { readonly port: number; readonly keys: ConsoleKeys } | undefined
 }
 
 type Order =

@@ -26,9 +26,10 @@ export function usage(program: Program, { name, operands, options }: CommandLine
 
 export function help(program: Program, command: CommandLine): string {
   const { summary, options, examples } = command
-  const rows = Object.entries(options).map(([name, { value, short, text }]): [string, string] => {
+  const rows = Object.entries(options).map(([name, { value, optional, short, text }]): [string, string] => {
     const flag = short === undefined ? `--${name}` : `-${short}, --${name}`
-    return [value === undefined ? flag : `${flag} ${value}`, text]
+    if (value === undefined) return [flag, text]
+    return [optional === true ? `${flag}[=${value}]` : `${flag} ${value}`, text]
   })
   return [
     usage(program, command),

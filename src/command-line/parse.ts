@@ -14,7 +14,7 @@ export function parseLine(
 ): ParsedLine | { readonly kind: 'fault'; readonly sentence: string } {
   try {
     const { values, positionals } = parseArgs({
-      args: [...args],
+      args: args.map((arg) => (mayBeAlone(command, arg) ? `${arg}=` : arg)),
       options: { ...parserOptions(command), help: { type: 'boolean', short: 'h' } },
       allowPositionals: true,
       strict: true,
@@ -23,6 +23,11 @@ export function parseLine(
   } catch (fault) {
     return { kind: 'fault', sentence: fault instanceof Error ? (fault.message.split('. ')[0] ?? '') : '' }
   }
+}
+
+/** Whether it is an option whose value may be left out, without one. */
+function mayBeAlone({ options }: CommandLine, arg: string): boolean {
+  return arg.startsWith('--') && options[arg.slice(2)]?.optional === true
 }
 
 function parserOptions({ options }: CommandLine): NonNullable<ParseArgsConfig['options']> {

@@ -110,6 +110,8 @@ export interface SourceFigures {
 export interface CommandOption {
   /** Placeholder of its value in the help text; a flag without a value has none. */
   readonly value?: string
+  /** Whether the value may be left out: then it follows an equals sign, and is empty without one. */
+  readonly optional?: boolean
   /** One letter that may stand for the name: `-X`. */
   readonly short?: string
   /** Whether it may be given several times. */

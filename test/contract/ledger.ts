@@ -8,6 +8,7 @@ import { asStored, makeRecord, nextRecord } from '../support/payment-records.ts'
 import { runTogether, startWorker } from '../support/ledger-process.ts'
 import { testFinding } from './ledger-finding.ts'
 import { testsBetweenProcesses, type Reach } from './reach.ts'
+import { testTotals } from './ledger-totals.ts'
 import { testStates } from './ledger-states.ts'
 
 const NOW = 1_800_000_000_000
@@ -479,6 +480,7 @@ export function testLedger(
 
   testFinding(name, newPlace, reach)
   testStates(name, newPlace, reach)
+  testTotals(name, newPlace)
 }
 
 /** One with everything an entry can have. */

@@ -219,6 +219,15 @@ function overPort(ledger: Ledger, ask: Ask): Ledger {
     commit: (all, states) => ask('change', () => ledger.commit(all, states)),
     replace: (previous, next) => ask('change', () => ledger.replace(previous, next)),
     remove: (entry) => ask('change', () => ledger.remove(entry)),
+    search: (term, limit, before) => ask('read', () => ledger.search(term, limit, before)),
+    totals: {
+      read: (kind, from, to) => ledger.totals.read(kind, from, to),
+      rebuild: () => ask('change', () => ledger.totals.rebuild()),
+    },
+    counts: {
+      add: (date, counts) => ask('change', () => ledger.counts.add(date, counts)),
+      read: (from, to) => ask('read', () => ledger.counts.read(from, to)),
+    },
     due: (queue, now, limit) => ask('read', () => ledger.due(queue, now, limit)),
     undelivered: (buyer, since, limit) => ask('read', () => ledger.undelivered(buyer, since, limit)),
     addExpiring: (name, fact, until) => ask('change', () => ledger.addExpiring(name, fact, until)),

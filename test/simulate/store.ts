@@ -3,6 +3,8 @@ import { factOf, type Change, type Ledger, type LeaseState } from '../../src/eng
 import { casToken, isUndelivered, paymentId, queueOf } from '../../src/engine/ledger/payment-lifecycle.ts'
 import type { PaymentRecord } from '../../src/engine/ledger/payment-record.ts'
 import { decodeRecord, encodeRecord } from '../../src/engine/ledger/record-codec.ts'
+import { totalChanges } from '../../src/engine/ledger/sales-totals.ts'
+import { fitsSearch } from '../../src/engine/ledger/search.ts'
 import type { SchemeStateChange } from '../../src/engine/ledger/scheme-state.ts'
 
 interface Held {
@@ -28,6 +30,7 @@ export class StoredData {
   readonly leases = new Map<string, Held>()
   readonly states = new Map<string, { readonly text: string; readonly version: number }>()
   readonly answers = new Map<string, Answer>()
+  readonly counts = new Map<string, Map<string, number>>()
 }
 
 function put<T>(map: Map<string, T>, key: string, value: T | undefined): void {
@@ -103,6 +106,37 @@ export function openSimulatedLedger(data: StoredData, now: () => number): Ledger
         const entry = records.get(id)
         if (entry !== undefined) yield { ...entry }
       }
+    },
+    search: async (term, limit, before) =>
+      oldestFirst()
+        .toReversed()
+        .filter((entry) => fitsSearch(entry, term))
+        .filter(
+          ({ createdAt, id }) =>
+            before === undefined ||
+            createdAt < before.createdAt ||
+            (createdAt === before.createdAt && id < before.id),
+        )
+        .slice(0, limit)
+        .map((each) => ({ ...each })),
+    totals: {
+      read: async function* (kind, from, to) {
+        for (const entry of oldestFirst())
+          for (const total of totalChanges(undefined, entry))
+            if (total.of.kind === kind && total.date >= from && total.date <= to) yield total
+      },
+      rebuild: async () => records.size,
+    },
+    counts: {
+      add: async (date, added) => {
+        const day = data.counts.get(date) ?? new Map<string, number>()
+        put(data.counts, date, day)
+        for (const [name, count] of added) put(day, name, (day.get(name) ?? 0) + count)
+      },
+      read: async (from, to) =>
+        Array.from(data.counts, ([date, counts]) => ({ date, counts })).filter(
+          ({ date }) => date >= from && date <= to,
+        ),
     },
     due: async (queue, at, limit) => {
       const found: PaymentRecord[] = []

@@ -23,6 +23,7 @@ const ENGINE = [
   'engine/sign-in',
   'engine/receipts',
   'engine/http',
+  'engine/webhooks',
 ]
 
 /**
@@ -38,6 +39,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   // A package of its own: what it imports is bundled with it.
   buyer: ['command-line', 'env', 'handler', 'engine/base', 'vendor'],
   cli: [
+    'console',
     'engine/app',
     'handler',
     'buyer',
@@ -48,6 +50,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'engine/mcp',
     ...ENGINE,
   ],
+  console: ENGINE,
   // `ratecard/testing` pays as `ratecard pay` does.
   testing: ['buyer', 'public', 'engine/app', 'sandbox', 'handler', ...ENGINE],
   // It is a package of its own, and imports the framework by its name.
@@ -100,6 +103,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'vendor',
   ],
   'engine/usage': ['engine/ledger', 'engine/base'],
+  'engine/webhooks': ['engine/payment', 'engine/ledger', 'engine/catalog', 'engine/base'],
   'engine/sign-in': ['engine/chains', 'engine/ledger', 'engine/base'],
   'engine/purchase': [
     'engine/receipts',

@@ -1,6 +1,6 @@
 import { chargeStatus } from '../../engine/ledger/payment-lifecycle.ts'
 import type { PaymentRecord, State } from '../../engine/ledger/payment-record.ts'
-import { findAsset } from '../../engine/base/networks.ts'
+import { amountOf } from '../../engine/base/networks.ts'
 import { clean } from '../../command-line/printable.ts'
 
 /** One payment in a list; nothing of what was sold, and nothing that works as a secret. */
@@ -61,15 +61,12 @@ export function isoTime(ms: number): string {
   return new Date(ms).toISOString()
 }
 
-/** In units of the token; a token this version does not know is counted in its atomic units. */
+/** In units of the token, for a terminal. */
 export function spellAmount(
   atomic: bigint,
   network: string,
   asset: string,
 ): { readonly amount: string; readonly token: string } {
-  const known = findAsset(network, asset)
-  if (known === undefined) return { amount: atomic.toString(), token: `atomic units of ${clean(asset)}` }
-  const { symbol, decimals } = known
-  const digits = atomic.toString().padStart(decimals + 1, '0')
-  return { amount: `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`, token: symbol }
+  const { amount, token } = amountOf(atomic, network, asset)
+  return { amount, token: clean(token) }
 }

@@ -26,6 +26,7 @@ import type { Mark } from '../catalog/load.ts'
 import { forbiddenNetworks, invalidConfig, missingConfig, movedPayee } from './config-problems.ts'
 import { CatalogReload, errorsOf, type Reload } from './catalog-reload.ts'
 import { CatalogSource } from './catalog-source.ts'
+import { openWebhooks } from '../webhooks/webhooks.ts'
 import type { KeptRevisions } from './kept-revisions.ts'
 import type { OnFacilitatorOutcome } from '../x402/facilitators/observed-facilitator.ts'
 import { httpOver, systemRuntime, type RpcTransport, type Runtime } from '../base/runtime.ts'
@@ -94,6 +95,8 @@ export interface Instruments extends Pick<
   readonly caller: RpcTransport | undefined
   /** Called for each answer of a facilitator about a payment. */
   readonly noteFacilitator: OnFacilitatorOutcome | undefined
+  /** Called at the end, when nothing changes any more and the stores are still open. */
+  readonly close?: () => Promise<void>
 }
 
 const NO_INSTRUMENTS: Instruments = {
@@ -230,8 +233,13 @@ async function compose(
   const baseUrl = publicAddress(options)
   const payeeIn = (revised: Catalog): string => parts.payments.payTo || (revised.payments.payTo ?? '')
   const config = { ...parts.payments, payTo: payeeIn(catalog) }
-  const { observe, caller, noteFacilitator, ...instruments } =
-    (await host.instrument?.({ ledger, ledgerFile, payments: config })) ?? NO_INSTRUMENTS
+  const {
+    observe,
+    caller,
+    noteFacilitator,
+    close: closeInstruments,
+    ...instruments
+  } = (await host.instrument?.({ ledger, ledgerFile, payments: config })) ?? NO_INSTRUMENTS
   const { fetch: fetcher, ...sources } = options.runtime ?? {}
   const runtime: Runtime = {
     ...systemRuntime,
@@ -272,12 +280,24 @@ async function compose(
       offers: schemes.flatMap((scheme) => scheme.offers),
     })
   }
+  let declaredWebhooks = () => catalog.webhooks
+  const webhooks = openWebhooks({
+    ...runtime,
+    ledger,
+    owner,
+    declared: () => declaredWebhooks(),
+    secret,
+    networks: () => networks.x402.health(),
+    listings: () => networks.x402.listings(),
+    log,
+    report,
+  })
   const serviceSettings: ServiceSettings = {
     ...runtime,
     ...instruments,
     catalog,
     handlers,
-    ledger,
+    ledger: webhooks.ledger,
     baseUrl,
     mcpUrls: options.mcpUrls ?? {},
     trustProxy: options.trustProxy ?? false,
@@ -297,6 +317,7 @@ async function compose(
     owner,
   }
   const service = await createService(serviceSettings, isLarge(catalog) ? render : async ({ pages }) => pages)
+  declaredWebhooks = () => service.revision().catalog.webhooks
   const catalogReload = new CatalogReload({
     service,
     handlers,
@@ -329,6 +350,8 @@ async function compose(
     close: async () => {
       clearInterval(inspecting)
       await service.idle()
+      await webhooks.close()
+      await closeInstruments?.().catch(report)
       await networks.mpp.close()
     },
   }

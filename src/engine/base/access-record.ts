@@ -28,10 +28,30 @@ export interface AccessRecord {
   readonly cached: boolean | undefined
   /** Name of the API key that the request was served for. */
   readonly customer: string | undefined
+  /** What a request to something that is sold was; undefined for everything free, and for callers who need not pay. */
+  readonly sale: SaleRequest | undefined
   /** Milliseconds from the arrival of the request to its answer. */
   readonly ms: number
   /** Public id of the payment, if the request carried one. */
   readonly payment: string | undefined
+}
+
+/** A request to something that is sold. */
+export interface SaleRequest {
+  /** Id of the operation. */
+  readonly operation: string
+  /** Whether it carried a payment, good or not. */
+  readonly paid: boolean
+  /** Whether it is by its own words from a crawler or a monitor: HEAD, or a `User-Agent` of one. */
+  readonly probe: boolean
+  /** Why the 402 said that it would fail even if it were paid for: a code, and of arguments the name of a parameter. */
+  readonly wouldFail?: string | undefined
+}
+
+const PROBES = /bot\b|crawl|spider|probe|monitor|uptime|health.?check|scan(?:ner)?\b/i
+
+export function isProbe(method: string, userAgent = ''): boolean {
+  return method === 'HEAD' || PROBES.test(userAgent)
 }
 
 /** Called for every request once it is answered; must be quick and must not throw. */

@@ -204,3 +204,16 @@ export function findAsset(network: string, asset: string): Pick<Token, 'symbol' 
   const token = findNetwork(network)?.token
   return token !== undefined && sameAddress(token.address, asset) ? token : undefined
 }
+
+/** In units of the token; a token this version does not know is counted in its atomic units. */
+export function amountOf(
+  atomic: bigint,
+  network: string,
+  asset: string,
+): { readonly amount: string; readonly token: string } {
+  const known = findAsset(network, asset)
+  if (known === undefined) return { amount: atomic.toString(), token: `atomic units of ${asset}` }
+  const { symbol, decimals } = known
+  const digits = atomic.toString().padStart(decimals + 1, '0')
+  return { amount: `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`, token: symbol }
+}

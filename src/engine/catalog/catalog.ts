@@ -20,6 +20,7 @@ export interface Catalog {
   readonly servers: Readonly<Record<string, Server>>
   readonly categories: Readonly<Record<string, string>>
   readonly crawlers: Crawlers
+  readonly webhooks: readonly Webhook[]
   /** Whether the OpenAPI document describes the generated documents too. */
   readonly openapiDocuments: 'list' | 'omit'
   /** How query parameters that a route does not declare are treated. */
@@ -57,6 +58,17 @@ export function iconUrl({ icon }: Service, baseUrl: string): string | undefined 
   return icon?.startsWith('/') ? baseUrl + icon : icon
 }
 
+export const WEBHOOK_EVENTS = ['sale', 'refund_due', 'network_closed', 'listing_dropped'] as const
+export type WebhookEventType = (typeof WEBHOOK_EVENTS)[number]
+
+/** An address of the operator that is told what happens. */
+export interface Webhook {
+  readonly url: string
+  readonly events: readonly WebhookEventType[]
+  /** The variable of its secret. */
+  readonly secret: string
+}
+
 /** Rules for crawlers in robots.txt. */
 export interface Crawlers {
   readonly paid: 'allow' | 'disallow'
@@ -69,6 +81,8 @@ export interface Payments {
   readonly redeliver: number
   /** Addresses whose payments are refused, in lower case. */
   readonly denied: readonly string[]
+  /** Addresses of the operator’s own wallets, as the catalog spells them. */
+  readonly ownPayers: readonly string[]
   /** The files that these addresses come from, as the catalog names them. */
   readonly denyLists: readonly string[]
   readonly payerLimit: PayerLimit | undefined

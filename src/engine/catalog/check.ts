@@ -13,6 +13,7 @@ import { checkPriceRules } from './price/check-rule.ts'
 import { checkPrices } from './price/check-prices.ts'
 import { checkProxies } from './rules/check-proxies.ts'
 import { checkReferences } from './rules/check-references.ts'
+import { checkWebhooks } from './rules/check-webhooks.ts'
 import { checkShape } from './check-shape.ts'
 import { hasErrors, type Issue } from './issue.ts'
 import { parse } from './parse.ts'
@@ -36,6 +37,7 @@ const RULES: readonly ((context: CheckContext) => Iterable<Issue>)[] = [
   checkDiscovery,
   checkApiKeys,
   checkAccess,
+  checkWebhooks,
 ]
 
 /**

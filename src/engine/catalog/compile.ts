@@ -6,15 +6,17 @@ import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import { parseCoin, parseGwei, parsePrice } from '../base/money.ts'
 import { findNetwork, isTestNetwork, type Limits } from '../base/networks.ts'
 import { ownersOf } from './arguments.ts'
-import type {
-  Catalog,
-  DocumentPlace,
-  OutsideSource,
-  Passthrough,
-  PayerLimit,
-  Payments,
-  ServedFile,
-  Service,
+import {
+  type Catalog,
+  type DocumentPlace,
+  type OutsideSource,
+  type Passthrough,
+  type PayerLimit,
+  type Payments,
+  type ServedFile,
+  type Service,
+  type Webhook,
+  WEBHOOK_EVENTS,
 } from './catalog.ts'
 import { compileRoute, compileTool } from './compile-route.ts'
 import { namer } from './namer.ts'
@@ -57,6 +59,7 @@ export function compile(context: CheckContext): Catalog {
     openapiDocuments: declared.openapi_documents ?? ('list' as const),
     unknownParameters: declared.unknown_parameters ?? ('ignore' as const),
     operations: [...compiled.map(({ operation }) => operation), ...tools],
+    webhooks: compileWebhooks(declared.webhooks ?? []),
     routes,
     documents: compileDocuments(declared.documents ?? usualDocuments(declared)),
     files,
@@ -71,6 +74,14 @@ function usualIcon(routes: Catalog['routes'], files: Catalog['files']): string |
   const path = '/favicon.svg'
   const taken = [...routes, ...files.filter(({ planned }) => planned)].some((each) => each.path === path)
   return taken ? undefined : path
+}
+
+function compileWebhooks(declared: NonNullable<Declared['webhooks']>): Webhook[] {
+  return declared.map(({ url, secret, events: wanted }) => ({
+    url,
+    secret,
+    events: WEBHOOK_EVENTS.filter((each) => wanted?.includes(each) ?? true),
+  }))
 }
 
 function compileService(service: Declared['service'], usualIcon: string | undefined): Service {
@@ -103,6 +114,7 @@ function compilePayments(context: CheckContext): Payments {
     repriceGrace: duration(payments?.reprice_grace, '5m'),
     redeliver: duration(payments?.redeliver, '24h'),
     denied: [...new Set(denyLists.flatMap(({ lines = [] }) => lines.map(({ word }) => word)))],
+    ownPayers: payments?.payers?.own ?? [],
     denyLists: denyLists.map(({ path }) => path),
     payerLimit: compilePayerLimit(context),
     x402:

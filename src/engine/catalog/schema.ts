@@ -263,6 +263,13 @@ const payments = {
           description:
             'Files of addresses whose payments are refused before any work: one address per line; # starts a comment.',
         },
+        own: {
+          type: 'array',
+          minItems: 1,
+          uniqueItems: true,
+          items: text,
+          description: 'Addresses of your own wallets: the console shows what they buy apart.',
+        },
         limits: {
           type: 'object',
           description:
@@ -370,6 +377,32 @@ export const catalogSchema = {
         'Query parameters that a route does not declare: ignore (default), with a warning in the answer and the 402, or refuse with 422. A name that is nearly a declared one is always refused.',
     },
     payments,
+    webhooks: {
+      type: 'array',
+      minItems: 1,
+      maxItems: 10,
+      description: 'Addresses of yours that are told what happens, by Standard Webhooks.',
+      items: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['url', 'secret'],
+        properties: {
+          url: { ...text, description: 'Where events are sent; may be an internal address.' },
+          events: {
+            type: 'array',
+            minItems: 1,
+            uniqueItems: true,
+            items: { type: 'string', enum: ['sale', 'refund_due', 'network_closed', 'listing_dropped'] },
+            description: 'Which events. Default: all.',
+          },
+          secret: {
+            type: 'string',
+            pattern: '^[A-Za-z_][A-Za-z0-9_]*$',
+            description: 'The variable of the secret that signs: whsec_ and 24 to 64 bytes in base64.',
+          },
+        },
+      },
+    },
     access: {
       type: 'object',
       description: 'Who calls paid routes without paying for each call.',

@@ -36,6 +36,7 @@ export function accessLog({ now, random, observe }: AccessLogSettings): Middlewa
       cause,
       cached,
       customer,
+      sale,
       logged,
       passed,
     }: Notes = ctx['state']
@@ -54,6 +55,7 @@ export function accessLog({ now, random, observe }: AccessLogSettings): Middlewa
       price,
       cached,
       customer,
+      sale,
       ms: now() - began,
       payment: paymentOf(response),
     })

@@ -3,6 +3,7 @@ import type { Context } from 'koa'
 import { UNPAID_BYTES } from '../catalog/body.ts'
 import type { Body } from '../catalog/catalog.ts'
 import type { RawParameters } from '../catalog/validator.ts'
+import { isProbe, type SaleRequest } from '../base/access-record.ts'
 import { ERRORS, Failure, NOT_CHARGED, type InvalidParameter } from '../base/errors.ts'
 import type { PaymentRecord, StoredAnswer } from '../ledger/payment-record.ts'
 import type { Action, Payment, PaymentProtocol } from '../payment/payment.ts'
@@ -73,11 +74,13 @@ function sell(deps: CallDeps, request: RouteRequest, reason: Reason): Answered |
   const detection = findPayment(protocols.map((each) => each.detect(ctx.headers)))
   if (detection.kind === 'none') {
     counters.count('unpaid')
+    noteSale(request, { paid: false })
     const { body } = request.served.operation
     if (body !== undefined) return offerForBody(deps, request, body, reason)
     return { reply: paymentRequired(request, reason) }
   }
   counters.count('presented')
+  noteSale(request, { paid: true })
   const gone = disconnectSignal(ctx.res)
   return withMetrics(deps.now, { counters, gone }, async () => {
     const { body } = request.served.operation
@@ -100,6 +103,11 @@ function sell(deps: CallDeps, request: RouteRequest, reason: Reason): Answered |
       }
     }
   })
+}
+
+function noteSale({ ctx, served }: RouteRequest, facts: Pick<SaleRequest, 'paid' | 'wouldFail'>): void {
+  const probe = isProbe(ctx.method, ctx.headers['user-agent'])
+  note(ctx, { sale: { operation: served.operation.id, probe, ...facts } })
 }
 
 /**
@@ -269,6 +277,8 @@ function paymentRequired(request: RouteRequest, reason: Reason): Reply {
     return problem(code, detail, { charged: 'no', headers })
   }
   const preflight = revision.preflights.of(request)
+  const { wouldFailReason: wouldFail } = preflight
+  if (reason === UNPAID && wouldFail !== undefined) noteSale(request, { paid: false, wouldFail })
   if (typeof served.operation.price === 'object' && preflight.quote !== undefined)
     note(request.ctx, { price: preflight.quote.amount })
   return served.paymentRequired(preflight, reason)

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { Context, Middleware } from 'koa'
-import { detailOf, type Observe } from '../base/access-record.ts'
+import { detailOf, isProbe, type Observe } from '../base/access-record.ts'
 import type { Cache } from '../cache/cache.ts'
 import { COMMON_CARD_PATH, MCP_PATH, serverCardPath } from '../documents/mcp-servers.ts'
 import { isJsonObject } from '../base/json.ts'
@@ -139,6 +139,14 @@ async function answerMessage(settings: McpSettings, ctx: Context, server: ToolSe
       price: answered.price ?? fixedPrice(tool.served),
       cached: undefined,
       customer: answered.customer,
+      sale:
+        answered.paid === undefined
+          ? undefined
+          : {
+              operation: tool.served.operation.id,
+              paid: answered.paid,
+              probe: isProbe('POST', ctx.headers['user-agent']),
+            },
       ms: settings.now() - began,
       payment: answered.delivered?.id,
     })

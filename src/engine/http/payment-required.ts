@@ -171,6 +171,8 @@ export interface Preflight {
   readonly quote: Quote | undefined
   /** `{status, code, detail}` as JSON when the request would fail even if it were paid for. */
   readonly wouldFail: string | undefined
+  /** The same for figures: the code, and of arguments the name of a declared parameter and what is wrong with it. */
+  readonly wouldFailReason?: string | undefined
   /** Query parameters that the route does not have, as JSON; undefined when there are none. */
   readonly ignored: string | undefined
   /** Absolute URL of what is offered. */
@@ -231,7 +233,8 @@ function preflightOfBody(asked: Asked, baseUrl: string): Preflight {
     refusal === undefined ? undefined : asciiJson({ status: ERRORS[refusal.code].status, ...refusal })
   const scope = received?.kind === 'fault' ? 'none' : unreadScope(asked)
   const quote = lowestOf(served.route.operation)
-  return { scope, contentDigest: undefined, quote, resource, ignored: undefined, wouldFail }
+  const wouldFailReason = refusal?.code
+  return { scope, contentDigest: undefined, quote, resource, ignored: undefined, wouldFail, wouldFailReason }
 }
 
 /**
@@ -256,7 +259,12 @@ function preflightOf(asked: Asked, baseUrl: string): Preflight {
   const resource = resourceOf(asked, validated, baseUrl)
   const { operation } = route
   const { price } = operation
-  const common = { contentDigest: undefined, resource, wouldFail: failureOf(readiness, validated) }
+  const common = {
+    contentDigest: undefined,
+    resource,
+    wouldFail: failureOf(readiness, validated),
+    wouldFailReason: reasonOf(asked, validated),
+  }
   if (validated.kind === 'invalid')
     return { ...common, scope: 'none', quote: lowestOf(operation), ignored: undefined }
   const scope = scopeOf(operation, digestArguments(operation, validated.args))
@@ -270,6 +278,19 @@ function failureOf(readiness: Readiness, validated: Validated): string | undefin
   if (validated.kind === 'valid') return undefined
   const detail: Json = validated.errors.map(asJson)
   return asciiJson({ status: 422, code: 'parameters_invalid', detail })
+}
+
+function reasonOf({ served }: Asked, validated: Validated): string | undefined {
+  const unready = UNREADY[served.readiness]
+  if (unready !== undefined) return unready.code
+  if (validated.kind === 'valid') return undefined
+  const [first] = validated.errors
+  const name = String(first?.loc[1] ?? first?.loc[0] ?? '')
+  // Callers choose the names of other parameters.
+  const isDeclared = name === 'body' || served.route.parameters.some((parameter) => parameter.name === name)
+  return isDeclared && first !== undefined
+    ? `parameters_invalid: ${name} (${first.type})`
+    : 'parameters_invalid'
 }
 
 function lowestOf({ price }: Operation): Quote | undefined {

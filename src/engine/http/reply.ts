@@ -13,6 +13,7 @@ import {
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import type { AnswerHead, StoredAnswer } from '../ledger/payment-record.ts'
 import type { Micros } from '../base/money.ts'
+import type { SaleRequest } from '../base/access-record.ts'
 import { upstreamCauseOf, type UpstreamCause } from '../base/upstream-cause.ts'
 import { hasContent } from '../base/success-status.ts'
 import { problemMembers } from '../purchase/problem.ts'
@@ -27,6 +28,7 @@ export interface Notes {
   readonly cached?: boolean | undefined
   /** Name of the API key. */
   readonly customer?: string
+  readonly sale?: SaleRequest
   /** The calls inside the request have lines of their own. */
   readonly logged?: boolean
   /** It does not belong to the catalog, which stands in front of a site. */

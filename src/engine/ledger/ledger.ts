@@ -1,6 +1,9 @@
 import type { AnswerStore } from './answers.ts'
+import type { DailyCounts } from './daily-counts.ts'
 import type { PaymentRecord } from './payment-record.ts'
+import type { SalesTotals } from './sales-totals.ts'
 import type { SchemeStateChange, SchemeStates } from './scheme-state.ts'
+import type { SearchPlace, SearchTerm } from './search.ts'
 import type { Queue } from './payment-lifecycle.ts'
 
 /**
@@ -37,6 +40,15 @@ export interface Ledger {
   remove(entry: PaymentRecord): Promise<boolean>
   /** Every record, oldest first. */
   entries(): AsyncIterable<PaymentRecord>
+  /**
+   * The payments that are found by a term, all without one: newest first, `limit` at most, those after `before` in this
+   * order.
+   */
+  search(term: SearchTerm | undefined, limit: number, before?: SearchPlace): Promise<readonly PaymentRecord[]>
+  /** What payments have brought by day. */
+  readonly totals: SalesTotals
+  /** What is counted by day besides payments. */
+  readonly counts: DailyCounts
   /** Records of a queue that are due at `now`, longest overdue first, `limit` at most. */
   due(queue: Queue, now: number, limit: number): Promise<readonly PaymentRecord[]>
   /**

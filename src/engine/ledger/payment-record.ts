@@ -187,6 +187,8 @@ export interface PaymentRecord extends Purchase {
   readonly dispatch?: SettlementAttempt
   readonly receipt?: Receipt
   readonly settledAt?: number
+  /** When the answer was first known to have arrived. */
+  readonly deliveredAt?: number
   /** When the block of the receipt, or `failedIn`, is looked at again; undefined once it is final. */
   readonly lookAt?: number
   /** A reorganization has undone the settlement. The state it had then, and the transaction. */

@@ -10,7 +10,7 @@ import type {
 } from './payment-record.ts'
 
 /** Increased when the stored form of records changes: another format is refused, never misread. */
-export const FORMAT = 6
+export const FORMAT = 7
 
 /** For the operator: `store` names the store (`the ledger in …`), `found` is its format. */
 export function refuseFormat(store: string, found: unknown): string {
@@ -61,6 +61,7 @@ const FIELDS = [
   'resource',
   'answerDigest',
   'usage',
+  'deliveredAt',
 ] as const satisfies readonly (keyof PaymentRecord)[]
 
 type Keys<T> = readonly (keyof T)[]
@@ -178,17 +179,21 @@ function keyStart(
   return `${protocol}:${scheme}:${network}:${asset}:${payer}:`
 }
 
-type Times = Pick<PaymentRecord, 'validBefore' | 'leaseUntil' | 'due' | 'settledAt' | 'lookAt' | 'updatedAt'>
+type Times = Pick<
+  PaymentRecord,
+  'validBefore' | 'leaseUntil' | 'due' | 'settledAt' | 'deliveredAt' | 'lookAt' | 'updatedAt'
+>
 
 /** Times are stored as milliseconds after `createdAt`. */
 function shiftTimes(entry: Times, by: number): Times {
-  const { validBefore, leaseUntil, due, settledAt, lookAt, updatedAt } = entry
+  const { validBefore, leaseUntil, due, settledAt, deliveredAt, lookAt, updatedAt } = entry
   return {
     validBefore: validBefore + by,
     leaseUntil: leaseUntil + by,
     due: due === undefined ? undefined : due + by,
     updatedAt: updatedAt + by,
     ...(settledAt !== undefined && { settledAt: settledAt + by }),
+    ...(deliveredAt !== undefined && { deliveredAt: deliveredAt + by }),
     ...(lookAt !== undefined && { lookAt: lookAt + by }),
   }
 }

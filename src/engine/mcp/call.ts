@@ -70,6 +70,8 @@ export interface Answered {
   readonly price?: Micros
   /** Name of the API key. */
   readonly customer?: string
+  /** Whether a call of something that is sold carried a payment; undefined for callers who need not pay. */
+  readonly paid?: boolean
 }
 
 /** Checks arguments, then the payment, then runs the handler: errors before that cost nothing. */
@@ -90,10 +92,11 @@ export async function answerCall(deps: ToolCallDeps, call: ToolCall): Promise<An
   }
   const detection = findPayment(call.server.protocols.map((each) => each.tools.detect(call.meta)))
   counters.count(detection.kind === 'none' ? 'unpaid' : 'presented')
-  if (checked.kind === 'invalid') return { reply: invalid(checked.errors) }
+  const paid = detection.kind !== 'none'
+  if (checked.kind === 'invalid') return { reply: invalid(checked.errors), paid }
   const { args } = checked
   const bought = { args, quote: quoteCall(tool.served.operation, args) }
-  return { ...(await answerPaid(deps, call, detection, bought)), price: bought.quote.amount }
+  return { ...(await answerPaid(deps, call, detection, bought)), price: bought.quote.amount, paid }
 }
 
 interface ExemptCall {

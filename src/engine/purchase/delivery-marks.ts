@@ -7,6 +7,7 @@ export function markReceived(leaseContext: LedgerAccess, entry: PaymentRecord): 
   return change(leaseContext, entry, (current) => ({
     ...current,
     state: 'sent',
+    deliveredAt: leaseContext.now(),
     leaseUntil: leaseContext.now(),
   }))
 }

@@ -32,6 +32,7 @@ export function* checkPayments(context: CheckContext): Generator<Issue> {
   yield* checkAddress(context, payments.pay_to, ['payments', 'pay_to'])
   yield* checkAddress(context, payments.mpp?.currency, ['payments', 'mpp', 'currency'])
   yield* checkDenied(context)
+  yield* checkOwn(context)
   yield* checkNetworks(context)
   yield* checkMixture(context)
   yield* checkLimits(context)
@@ -56,18 +57,28 @@ function* checkAddress({ document }: CheckContext, address: string | undefined, 
   }
 }
 
+function* checkOwn({ declared, document }: CheckContext): Generator<Issue> {
+  for (const [index, word] of (declared.payments?.payers?.own ?? []).entries()) {
+    const problem = addressProblem(word)
+    const place = document.at(['payments', 'payers', 'own', index])
+    if (problem !== undefined) yield error('payer_invalid', place, `"${word}" ${problem}`)
+  }
+}
+
+function addressProblem(word: string): string | undefined {
+  if (isAddress(word))
+    return hasSoundChecksum(word)
+      ? undefined
+      : 'fails its EIP-55 checksum, so a digit may be wrong; if it is right, write it in lower case'
+  return isBase58(word) ? undefined : 'is not an address: 0x and 40 hexadecimal digits'
+}
+
 function* checkDenied(context: CheckContext): Generator<Issue> {
   for (const { path, at, lines } of deniedFiles(context)) {
     const place = context.document.at(at)
     if (lines === undefined) yield error('file_unreadable', place, `${path} cannot be read`)
     for (const { number, word } of lines ?? []) {
-      const problem = isAddress(word)
-        ? hasSoundChecksum(word)
-          ? undefined
-          : 'fails its EIP-55 checksum, so a digit may be wrong; if it is right, write it in lower case'
-        : isBase58(word)
-          ? undefined
-          : 'is not an address: 0x and 40 hexadecimal digits'
+      const problem = addressProblem(word)
       if (problem !== undefined)
         yield error('payer_invalid', place, `${path}:${number}: "${word}" ${problem}`)
     }

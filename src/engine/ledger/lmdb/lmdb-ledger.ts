@@ -12,6 +12,9 @@ import type { Store } from './lmdb-store.ts'
 import { openDirectory, openStore, commit } from './lmdb-store.ts'
 import { openFacts } from './lmdb-facts.ts'
 import { openStates } from './lmdb-states.ts'
+import { openCounts } from './lmdb-counts.ts'
+import { openTotals } from './lmdb-totals.ts'
+import { fitsSearch } from '../search.ts'
 import type { SchemeStateChange } from '../scheme-state.ts'
 import type { Age } from './lmdb-indexes.ts'
 import { openIndexes, PAGE } from './lmdb-indexes.ts'
@@ -54,6 +57,8 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
   const indexes = openIndexes(root)
   const facts = openFacts(root)
   const states = openStates(root)
+  const totals = openTotals(root)
+  const counts = openCounts(root)
 
   const change = <T>(work: () => T): Promise<T> =>
     commit(root, () => {
@@ -79,6 +84,7 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
     if (order !== paymentOrderOf(previous?.dispatch))
       void (order === undefined ? orders.remove(next.id) : orders.put(next.id, order))
     indexes.move(previous, next)
+    totals.change(previous, next)
   }
   const commitAll = (
     changes: readonly Change[],
@@ -100,6 +106,7 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
           void payments.remove(standing.id)
           void orders.remove(standing.id)
           indexes.move(standing, undefined)
+          totals.change(standing, undefined)
         }
       }
       return true
@@ -147,6 +154,36 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
         }
       }
     },
+    search: async (term, limit, before) =>
+      found(indexes.search(term, limit, before)).filter((entry) => fitsSearch(entry, term)),
+    totals: {
+      read: (kind, from, to) => totals.read(kind, from, to),
+      rebuild: async () => {
+        let records = 0
+        let from = await change(() => totals.begin())
+        for (;;) {
+          const page = indexes.since(from + 1, REBUILT_AT_ONCE)
+          const until = page.at(-1)?.[0]
+          if (until === undefined) break
+          // A payment that comes with an earlier time is counted by its own commit.
+          const counted = await change(() => {
+            const ids = indexes.between(from + 1, until)
+            return totals.count(found(ids), from, until) ? ids.length : undefined
+          })
+          if (counted !== undefined) records += counted
+          from = counted === undefined ? await change(() => totals.begin()) : until
+        }
+        await change(() => totals.finish(from))
+        while (await change(() => totals.clearOld()));
+        return records
+      },
+    },
+    counts: {
+      add: async (date, added) => {
+        await change(() => counts.add(date, added))
+      },
+      read: async (first, last) => counts.read(first, last),
+    },
     due: async (queue, now, limit) => found(indexes.due(queue, now, limit)),
     undelivered: async (buyer, since, limit) => found(indexes.undelivered(buyer, since, limit)),
     addExpiring: async (name, fact, until) => {
@@ -183,3 +220,6 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
     close,
   }
 }
+
+/** Records of one transaction while totals are worked out again. */
+const REBUILT_AT_ONCE = 200

@@ -80,6 +80,15 @@ export function followReopening(first: Ledger, open: () => Promise<Ledger>): Led
     replace: (previous, next) => current.replace(previous, next),
     remove: (entry) => current.remove(entry),
     entries: () => current.entries(),
+    search: (term, limit, before) => current.search(term, limit, before),
+    totals: {
+      read: (kind, from, to) => current.totals.read(kind, from, to),
+      rebuild: () => current.totals.rebuild(),
+    },
+    counts: {
+      add: (date, counts) => current.counts.add(date, counts),
+      read: (from, to) => current.counts.read(from, to),
+    },
     due: (queue, now, limit) => current.due(queue, now, limit),
     undelivered: (buyer, since, limit) => current.undelivered(buyer, since, limit),
     addExpiring: (name, fact, until) => trusted((ledger) => ledger.addExpiring(name, fact, until)),

@@ -80,7 +80,7 @@ const OPENINGS = 20
 function openCurrent(path: string): RootDatabase {
   for (let openings = 1; ; openings += 1) {
     // Without `noSubdir: false` a dot in the name of the folder makes it a file.
-    const root = open({ ...DURABLE, path, noSubdir: false, encoding: 'json', maxDbs: 16 })
+    const root = open({ ...DURABLE, path, noSubdir: false, encoding: 'json', maxDbs: 24 })
     if (openings === OPENINGS || !root.transactionSync(() => isBehind(root))) return root
     void root.close()
   }

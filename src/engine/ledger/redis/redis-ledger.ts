@@ -8,8 +8,11 @@ import { LedgerError, LedgerLostError } from '../../base/errors.ts'
 import { decodeRecord, encodeRecord, FORMAT, refuseFormat } from '../record-codec.ts'
 import { isReopened, newIdentity, type StoreIdentity } from '../store-identity.ts'
 import { connectRedis, type RedisConnection, RedisRefusal } from './redis-connection.ts'
-import { KEYS, type Script, type Stored } from './redis-scripts.ts'
+import { HALF, KEYS, type Script, type Stored } from './redis-scripts.ts'
 import { readPieces, writePieces, type AnswerStore } from '../answers.ts'
+import type { DayCounts } from '../daily-counts.ts'
+import { type DailyTotal, datesBetween, readName, totalChanges, type TotalKind } from '../sales-totals.ts'
+import { fitsSearch, searchName, searchNames } from '../search.ts'
 
 export interface RedisLedgerSettings {
   /** `redis://` or `rediss://`, with credentials and the number of a database. */
@@ -107,7 +110,67 @@ export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSe
       previous: namesOf(previous),
       next: next === undefined ? undefined : storedOf(next),
     }))
-    return (await once((identity) => scripts.commit(identity, made, states))) === 1
+    const totals = changes.flatMap(({ previous, next }) => storedTotals(previous, next))
+    return (await once((identity) => scripts.commit(identity, made, states, totals))) === 1
+  }
+  /** The totals of one day, in pieces, so that Redis serves others in between. */
+  const readTotals = async function* (kind: TotalKind, date: string): AsyncGenerator<DailyTotal> {
+    const set = (await ask((redis) => redis.hget(KEYS.totalSets, 'current'))) ?? '0'
+    const sums = new Map<string, { n: bigint; h: bigint; l: bigint }>()
+    let cursor = '0'
+    do {
+      const at = cursor
+      const [next, fields] = await ask((redis) =>
+        redis.hscan(KEYS.totals(set, kind, date), at, 'COUNT', SCANNED_AT_ONCE),
+      )
+      for (let place = 0; place < fields.length; place += 2) {
+        const field = fields[place] ?? ''
+        const name = field.slice(0, -2)
+        const sum = sums.get(name) ?? { n: 0n, h: 0n, l: 0n }
+        sums.set(name, { ...sum, [field.slice(-1)]: BigInt(fields[place + 1] ?? 0) })
+      }
+      cursor = next
+    } while (cursor !== '0')
+    for (const [name, { n, h, l }] of sums)
+      yield { date, of: readName(kind, name), payments: Number(n), amount: h * HALF + l }
+  }
+  const rebuildTotals = async (): Promise<number> => {
+    const begin = async (): Promise<number> => Number(await again(scripts.beginTotals))
+    let [records, from] = [0, await begin()]
+    for (;;) {
+      const start = `[${timeOf(from + 1)}`
+      const first = await ask((redis) => redis.zrangebylex(KEYS.ages, start, '+', 'LIMIT', 0, PAGE))
+      const last = first.at(-1)
+      if (last === undefined) break
+      // All records of one time are counted together.
+      const until = Number(last.slice(0, last.indexOf(':')))
+      const span = [start, `(${timeOf(until + 1)}`] as const
+      const ids = (await ask((redis) => redis.zrangebylex(KEYS.ages, ...span))).map(idOf)
+      const page = await found(ids)
+      const totals = page.flatMap((entry) => totalChanges(undefined, entry))
+      const place = { from, until, span }
+      const counted = await once((identity) =>
+        scripts.countTotals(identity, page.map(namesOf), place, totals),
+      )
+      if (counted === 1) [records, from] = [records + page.length, until]
+      else from = await begin()
+    }
+    const current = await again((identity) => scripts.finishTotals(identity, from))
+    await deleteEarlierTotals(Number(current))
+    return records
+  }
+  const deleteEarlierTotals = async (current: number): Promise<void> => {
+    const prefix = `${KEYS.totalSets}:`
+    let cursor = '0'
+    do {
+      const at = cursor
+      const [next, keys] = await ask((redis) =>
+        redis.scan(at, 'MATCH', `${prefix}*`, 'COUNT', SCANNED_AT_ONCE),
+      )
+      const old = keys.filter((key) => Number(key.slice(prefix.length).split(':')[0]) < current)
+      if (old.length > 0) await ask((redis) => redis.unlink(old))
+      cursor = next
+    } while (cursor !== '0')
   }
 
   return {
@@ -122,7 +185,9 @@ export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSe
     find,
     insert: async (entry) => {
       await check()
-      const standing = await once((identity) => scripts.insert(identity, storedOf(entry)))
+      const standing = await once((identity) =>
+        scripts.insert(identity, storedOf(entry), storedTotals(undefined, entry)),
+      )
       return typeof standing === 'string' ? entryOf(standing) : undefined
     },
     states: {
@@ -159,6 +224,37 @@ export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSe
         yield* await found(ages.map(idOf))
         last = `(${ages.at(-1)}`
       }
+    },
+    search: async (term, limit, before) => {
+      const name = term === undefined ? '' : `${searchName(term)}:`
+      const newest = before === undefined ? `(${name}~` : `(${name}${timeOf(before.createdAt)}:${before.id}`
+      const key = term === undefined ? KEYS.ages : KEYS.found
+      const oldest = term === undefined ? '-' : `[${name}`
+      const ids = (await ask((redis) => redis.zrevrangebylex(key, newest, oldest, 'LIMIT', 0, limit))).map(
+        idOf,
+      )
+      return (await found(ids)).filter((entry) => fitsSearch(entry, term))
+    },
+    totals: {
+      read: async function* (kind, from, to) {
+        for (const date of datesBetween(from, to)) yield* readTotals(kind, date)
+      },
+      rebuild: rebuildTotals,
+    },
+    counts: {
+      add: async (date, counts) => {
+        await once((identity) => scripts.addCounts(identity, date, counts))
+      },
+      read: (from, to) =>
+        Promise.all(
+          datesBetween(from, to).map(async (date): Promise<DayCounts> => {
+            const fields = await ask((redis) => redis.hgetall(KEYS.counts(date)))
+            return {
+              date,
+              counts: new Map(Object.entries(fields).map(([field, count]) => [field, Number(count)])),
+            }
+          }),
+        ),
     },
     due: async (queue, now, limit) => {
       const ids = await ask((redis) => redis.zrangebyscore(KEYS.dues(queue), '-inf', now, 'LIMIT', 0, limit))
@@ -212,15 +308,34 @@ export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSe
 /** Records per request while all are listed: their answers together must fit into memory. */
 const PAGE = 32
 
+/** Fields or keys of one step of a scan. */
+const SCANNED_AT_ONCE = 1_000
+
 function runIn(redis: Redis, { lua, keys, values }: Script): Promise<unknown> {
   return redis.eval(lua, keys.length, ...keys, ...values)
 }
 
 /** The keys under which a record is found. */
-function namesOf(entry: PaymentRecord): Pick<Stored, 'id' | 'token' | 'age' | 'undelivered'> {
+function namesOf(entry: PaymentRecord): Pick<Stored, 'id' | 'token' | 'age' | 'undelivered' | 'found'> {
   const { id, buyerKey: buyer, createdAt } = entry
   const age = `${timeOf(createdAt)}:${id}`
-  return { id, token: casToken(entry), age, undelivered: isUndelivered(entry) ? `${buyer}:${age}` : '' }
+  return {
+    id,
+    token: casToken(entry),
+    age,
+    undelivered: isUndelivered(entry) ? `${buyer}:${age}` : '',
+    found: searchNames(entry)
+      .map((name) => `${name}:${age}`)
+      .join('\n'),
+  }
+}
+
+function storedTotals(
+  previous: PaymentRecord | undefined,
+  next: PaymentRecord | undefined,
+): scripts.StoredTotalChange[] {
+  const createdAt = (next ?? previous)?.createdAt ?? 0
+  return totalChanges(previous, next).map((change) => ({ createdAt, change }))
 }
 
 function storedOf(entry: PaymentRecord): Stored {

@@ -1,0 +1,119 @@
+import { randomBytes } from 'node:crypto'
+import { payerKeys } from '../engine/app/payer-keys.ts'
+import { readerOfKept, type KeptRevisions } from '../engine/app/kept-revisions.ts'
+import type { OpenRatecard } from '../engine/app/ratecard.ts'
+import { systemRuntime } from '../engine/base/runtime.ts'
+import type { Catalog } from '../engine/catalog/catalog.ts'
+import { compileText, loadCatalog } from '../engine/catalog/load.ts'
+import { documentNames } from '../engine/documents/all.ts'
+import { refundPayment } from '../engine/refunds/refund.ts'
+import { UsageStore } from '../engine/usage/usage-store.ts'
+import type { CatalogReport, ConsoleSources } from '../console/sources.ts'
+import { compare } from './plan/difference.ts'
+import { catalogSnapshot } from './plan/snapshot.ts'
+
+interface SourceSettings {
+  readonly app: OpenRatecard
+  readonly file: string
+  readonly baseUrl: string
+  readonly sandbox: boolean
+  readonly version: string
+  readonly ledgerFile: string | undefined
+  readonly kept: KeptRevisions | undefined
+  /** The catalog that this process served before; undefined: none. */
+  readonly before: () => Catalog | undefined
+  readonly ownPayers: () => ReadonlySet<string>
+  readonly refundKey: `0x${string}` | undefined
+}
+
+/** What the console reads of a service that is being served. */
+export function consoleSources(settings: SourceSettings): ConsoleSources {
+  const { app, refundKey, baseUrl, sandbox, version, ledgerFile, ownPayers } = settings
+  const { ledger, networks, service, titles, payments } = app
+  const { now } = ledger
+  return {
+    ledger,
+    service,
+    usage: new UsageStore({ ledger, owner: 'console', now }),
+    networks: () => networks.x402.health(),
+    listings: () => networks.x402.listings(),
+    now,
+    sandbox,
+    baseUrl,
+    version,
+    titles,
+    ledgerFile,
+    ownPayers,
+    payerKeys,
+    catalogReport: remembered(() => reportOf(settings), service),
+    refund:
+      refundKey === undefined
+        ? undefined
+        : (entry) =>
+            refundPayment(
+              {
+                ...systemRuntime,
+                ledger,
+                now,
+                rpcUrls: payments.rpcUrls,
+                owner: `refund-${randomBytes(6).toString('hex')}`,
+                key: refundKey,
+              },
+              entry,
+            ),
+  }
+}
+
+/** Worked out once for each revision: a large catalog takes a moment. */
+function remembered(work: () => CatalogReport, service: OpenRatecard['service']): () => CatalogReport {
+  let last: { readonly of: readonly unknown[]; readonly report: CatalogReport } | undefined
+  return () => {
+    const of = [service.revision().catalog, service.refused()]
+    if (last === undefined || of.some((each, place) => each !== last?.of[place]))
+      last = { of, report: work() }
+    return last.report
+  }
+}
+
+const KNOWN = { documents: documentNames, handlers: undefined }
+
+function reportOf({ app, file, baseUrl, kept, before }: SourceSettings): CatalogReport {
+  const served = app.service.revision().catalog
+  const earlier = before() ?? keptBefore(kept, served)
+  return {
+    file,
+    warnings: warningsIn(file),
+    difference:
+      earlier === undefined
+        ? undefined
+        : {
+            before: earlier.revision,
+            ...compare(catalogSnapshot(earlier, baseUrl), catalogSnapshot(served, baseUrl)),
+          },
+  }
+}
+
+/** A file that cannot be served has no warnings: the page says why it is refused. */
+function warningsIn(file: string): CatalogReport['warnings'] {
+  try {
+    return loadCatalog(file, KNOWN).warnings.map(({ message, position }) => ({
+      message,
+      line: position.line,
+    }))
+  } catch {
+    return []
+  }
+}
+
+/** The revision that was served before this one, over restarts. */
+function keptBefore(kept: KeptRevisions | undefined, { revision }: Catalog): Catalog | undefined {
+  const earlier = kept?.list().find((each) => each.revision !== revision)
+  const found = earlier === undefined ? undefined : kept?.find(earlier.revision)
+  if (found === undefined) return undefined
+  try {
+    return compileText(found.file, found.text, { ...KNOWN, read: readerOfKept(found) }).catalog
+  } catch {
+    // An earlier version of the program has kept it.
+    return undefined
+  }
+}

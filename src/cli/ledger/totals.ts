@@ -1,0 +1,14 @@
+import { countOf } from '../../engine/base/words.ts'
+import type { Call } from '../command.ts'
+import { withLedger } from '../payments/open-ledger.ts'
+
+/** Totals change with the records that they are of; this makes them anew, should they ever differ. */
+export async function rebuildTotals(call: Call): Promise<number> {
+  const { flags, terminal } = call
+  return withLedger(call, async (ledger) => {
+    const records = await ledger.totals.rebuild()
+    if (flags.given('json')) terminal.out(JSON.stringify({ records }))
+    else terminal.out(`the totals are those of ${countOf(records, 'record')}`)
+    return 0
+  })
+}

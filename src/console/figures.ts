@@ -1,0 +1,64 @@
+import { findAsset } from '../engine/base/networks.ts'
+import { toMicros, type Micros } from '../engine/base/money.ts'
+import type { Ledger } from '../engine/ledger/ledger.ts'
+import { type DailyTotal, DAY_MS, dateOf, type TotalKind } from '../engine/ledger/sales-totals.ts'
+
+/** The periods that views show, in days, today included. */
+export const PERIODS = [1, 7, 30, 90] as const
+export type Days = (typeof PERIODS)[number]
+
+export interface Period {
+  readonly days: Days
+  readonly from: string
+  readonly to: string
+}
+
+/** The period that a page asks for; a week unless it says otherwise. */
+export function periodOf(query: URLSearchParams, now: number): Period {
+  const days = PERIODS.find((each) => String(each) === query.get('days')) ?? 7
+  return { days, from: dateOf(now - (days - 1) * DAY_MS), to: dateOf(now) }
+}
+
+/** Payments and money under one name. Tokens that are dollars are added up, others are only counted. */
+export interface Sum {
+  readonly name: string
+  readonly payments: number
+  readonly dollars: Micros
+}
+
+/** Sums by name, the largest first. */
+export function sumsBy(totals: Iterable<DailyTotal>, nameOf: (total: DailyTotal) => string): Sum[] {
+  const sums = new Map<string, Sum>()
+  for (const total of totals) {
+    const name = nameOf(total)
+    const { payments, dollars } = sums.get(name) ?? NO_SALES
+    sums.set(name, {
+      name,
+      payments: payments + total.payments,
+      dollars: toMicros(dollars + dollarsOf(total)),
+    })
+  }
+  return [...sums.values()].toSorted(
+    (one, other) => Number(other.dollars - one.dollars) || other.payments - one.payments,
+  )
+}
+
+const NO_SALES = { payments: 0, dollars: 0n }
+
+export function sumOf(totals: Iterable<DailyTotal>): Sum {
+  return sumsBy(totals, () => '')[0] ?? { name: '', payments: 0, dollars: toMicros(0n) }
+}
+
+/** In micro-dollars; nothing for a token that is not known. */
+function dollarsOf({ of, amount }: DailyTotal): bigint {
+  if (of.kind === 'gas') return 0n
+  const known = findAsset(of.network, of.asset)
+  return known === undefined ? 0n : (amount * 1_000_000n) / 10n ** BigInt(known.decimals)
+}
+
+/** The totals of one kind in a period. */
+export async function totalsIn(ledger: Ledger, kind: TotalKind, { from, to }: Period): Promise<DailyTotal[]> {
+  const totals: DailyTotal[] = []
+  for await (const total of ledger.totals.read(kind, from, to)) totals.push(total)
+  return totals
+}

@@ -1,0 +1,212 @@
+import t from 'tap'
+import type { HttpTransport } from '../../../../src/engine/base/runtime.ts'
+import type { PaymentRecord } from '../../../../src/engine/ledger/payment-record.ts'
+import type { NetworkHealth } from '../../../../src/engine/payment/network-health.ts'
+import { announceChanges } from '../../../../src/engine/webhooks/announcements.ts'
+import { QUEUE, type Receiver, withOutbox } from '../../../../src/engine/webhooks/outbox.ts'
+import { WebhookSender } from '../../../../src/engine/webhooks/webhook-sender.ts'
+import { findNetwork } from '../../../../src/engine/base/networks.ts'
+import { openSimulatedLedger, StoredData } from '../../../simulate/store.ts'
+import { makeRecord, nextRecord } from '../../../support/payment-records.ts'
+
+const URL = 'https://hooks.example/ratecard'
+
+interface Taken {
+  readonly id: string
+  readonly type: string
+  readonly payment: unknown
+}
+
+/** A shop with a receiver whose answers the test decides. */
+function openShop(events: Receiver['events'] = ['sale', 'refund_due', 'network_closed', 'listing_dropped']) {
+  const clock = { now: 1_800_000_000_000 }
+  const data = new StoredData()
+  const taken: Taken[] = []
+  const line: { answer: number | 'gone'; log: string[] } = { answer: 200, log: [] }
+  const receivers = (): Receiver[] => [{ url: URL, events, secret: Buffer.alloc(32, 7) }]
+  const http: HttpTransport = async (_url, { headers, body }) => {
+    if (line.answer === 'gone') throw new Error('connect ECONNREFUSED')
+    const { type, data: sent } = JSON.parse(body ?? '')
+    if (line.answer === 200) taken.push({ id: headers['webhook-id'] ?? '', type, payment: sent.payment })
+    return { status: line.answer, header: () => undefined, body: (async function* () {})() }
+  }
+  const plain = openSimulatedLedger(data, () => clock.now)
+  const ledger = withOutbox(plain, receivers, () => undefined)
+  /** A process that has just been started. */
+  const newSender = (owner = 'one'): WebhookSender =>
+    new WebhookSender({
+      ledger,
+      owner,
+      now: () => clock.now,
+      http,
+      deadline: () => new AbortController().signal,
+      receivers,
+      log: (text) => line.log.push(text),
+    })
+  const waiting = async (): Promise<number> => {
+    let count = 0
+    for await (const _ of plain.states.list(QUEUE)) count += 1
+    return count
+  }
+  const sell = async (key: string): Promise<PaymentRecord> => {
+    const reserved = makeRecord(key, clock.now)
+    await ledger.insert(reserved)
+    const { network, payer, amount } = reserved
+    const receipt = { transaction: '0xaa', network, payer, amount }
+    const settled = nextRecord(reserved, { state: 'settled', receipt, settledAt: clock.now })
+    await ledger.replace(reserved, settled)
+    return settled
+  }
+  const going = new AbortController().signal
+  return { clock, taken, line, ledger, plain, receivers, newSender, waiting, sell, going }
+}
+
+t.test('tells a receiver of each sale once', async (t) => {
+  const shop = openShop()
+  const sender = shop.newSender()
+  const one = await shop.sell('x402:one')
+  await shop.sell('x402:two')
+  t.equal(await shop.waiting(), 2)
+  await sender.send(shop.going)
+  await sender.send(shop.going)
+  t.equal(shop.taken.length, 2)
+  t.match(
+    shop.taken.find(({ payment }) => payment === one.id),
+    { type: 'sale' },
+  )
+  t.equal(await shop.waiting(), 0)
+  t.equal(new Set(shop.taken.map(({ id }) => id)).size, 2)
+})
+
+t.test(
+  'sends an event again until it is taken, with the same id, over restarts and longer pauses',
+  async (t) => {
+    const shop = openShop()
+    await shop.sell('x402:one')
+    for (const answer of [500, 'gone', 302] as const) {
+      shop.line.answer = answer
+      await shop.newSender().send(shop.going)
+      shop.clock.now += 3_600_000
+    }
+    t.equal(shop.taken.length, 0)
+    t.equal(await shop.waiting(), 1)
+    shop.line.answer = 200
+    await shop.newSender().send(shop.going)
+    t.match(shop.taken, [{ type: 'sale' }])
+    t.equal(await shop.waiting(), 0)
+  },
+)
+
+t.test('waits between two tries, and longer with each', async (t) => {
+  const shop = openShop()
+  const sender = shop.newSender()
+  await shop.sell('x402:one')
+  shop.line.answer = 500
+  await sender.send(shop.going)
+  shop.line.answer = 200
+  shop.clock.now += 1_000
+  await sender.send(shop.going)
+  t.equal(shop.taken.length, 0)
+  shop.clock.now += 1_000
+  await sender.send(shop.going)
+  t.equal(shop.taken.length, 1)
+})
+
+t.test('sends the events of a payment in their order, whatever fails in between', async (t) => {
+  const shop = openShop()
+  const settled = await shop.sell('x402:one')
+  await shop.ledger.replace(
+    settled,
+    nextRecord(settled, { refund: { kind: 'due', reason: 'source_error' }, redeliver: 0 }),
+  )
+  shop.line.answer = 500
+  await shop.newSender().send(shop.going)
+  await shop.sell('x402:two')
+  shop.line.answer = 200
+  await shop.newSender().send(shop.going)
+  t.match(shop.taken, [{ type: 'sale', payment: /^pay_/ }], 'another payment is not held up')
+  shop.clock.now += 10_000
+  await shop.newSender().send(shop.going)
+  const order = shop.taken.filter(({ payment }) => payment === settled.id).map(({ type }) => type)
+  t.strictSame(order, ['sale', 'refund_due'])
+})
+
+t.test('leaves a receiver alone that cannot be reached, and sends everything once it is back', async (t) => {
+  const shop = openShop()
+  const sender = shop.newSender()
+  for (let number = 0; number < 50; number += 1) await shop.sell(`x402:${number}`)
+  shop.line.answer = 'gone'
+  await sender.send(shop.going)
+  t.ok(shop.line.log.length <= 8, 'at most one for each of those that are sent at once')
+  shop.line.answer = 200
+  for (let tries = 0; tries < 20; tries += 1) {
+    shop.clock.now += 60_000
+    await sender.send(shop.going)
+  }
+  t.equal(shop.taken.length, 50)
+  t.equal(await shop.waiting(), 0)
+})
+
+t.test('lets one process send at a time, and another one go on after its end', async (t) => {
+  const shop = openShop()
+  await shop.sell('x402:one')
+  const [one, two] = [shop.newSender('one'), shop.newSender('two')]
+  await Promise.all([one.send(shop.going), two.send(shop.going)])
+  t.equal(shop.taken.length, 1)
+  await shop.sell('x402:two')
+  await two.send(shop.going)
+  t.equal(shop.taken.length, 1, 'the first holds the lease')
+  await one.release()
+  await two.send(shop.going)
+  t.equal(shop.taken.length, 2)
+})
+
+t.test('stores nothing for events that nobody wants, and gives one up after three days', async (t) => {
+  const none = openShop(['network_closed'])
+  await none.sell('x402:one')
+  t.equal(await none.waiting(), 0)
+  const shop = openShop()
+  await shop.sell('x402:one')
+  shop.clock.now += 3 * 86_400_000
+  shop.line.answer = 'gone'
+  await shop.newSender().send(shop.going)
+  t.equal(await shop.waiting(), 0)
+  t.match(shop.line.log, [/given up/])
+})
+
+t.test('says once that a network has closed, whichever processes have seen it', async (t) => {
+  const shop = openShop()
+  const network = findNetwork('base')
+  if (network === undefined) return t.fail('the network is known')
+  const health = (trouble: string | undefined): NetworkHealth => ({
+    network,
+    balances: new Map(),
+    unmined: { count: 0, age: 0 },
+    totals: { transactions: 0, gasSpent: 0n },
+    reverts: 0,
+    gasLost: 0n,
+    trouble,
+  })
+  const report = { facilitator: 'f.example', operation: 'ping', reason: 'no', at: 1 }
+  const look = (trouble: string | undefined, status: 'success' | 'rejected'): Promise<unknown> =>
+    Promise.all([
+      announceChanges(shop.plain, shop.receivers(), [health(trouble)], [{ ...report, status }]),
+      announceChanges(shop.plain, shop.receivers(), [health(trouble)], [{ ...report, status }]),
+    ])
+  await look(undefined, 'success')
+  t.equal(await shop.waiting(), 0)
+  await look('no gas', 'rejected')
+  await look('no gas at all', 'rejected')
+  t.equal(await shop.waiting(), 2)
+  await look(undefined, 'success')
+  await look('no gas', 'rejected')
+  t.equal(await shop.waiting(), 4, 'it has closed again')
+  const sender = shop.newSender()
+  await sender.send(shop.going)
+  t.strictSame(shop.taken.map(({ type }) => type).sort(), [
+    'listing_dropped',
+    'listing_dropped',
+    'network_closed',
+    'network_closed',
+  ])
+})
