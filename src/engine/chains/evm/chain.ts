@@ -44,6 +44,8 @@ export interface Block {
   readonly timestamp: bigint
   /** Wei for each unit of gas. */
   readonly baseFee: bigint
+  /** Most gas of its transactions together; undefined when the node does not say. */
+  readonly gasLimit?: bigint | undefined
 }
 
 /** The present price of gas, in wei. */
@@ -51,6 +53,8 @@ export interface Fees {
   readonly base: bigint
   /** The tip that the node suggests. */
   readonly tip: bigint
+  /** Most gas of a block; undefined when the node does not say. */
+  readonly blockGas?: bigint | undefined
 }
 
 /** The sender and limits with which a call is simulated. */
@@ -139,7 +143,8 @@ export class Chain {
     ])
     if (block.kind !== 'result') return block
     if (tip.kind !== 'result') return tip
-    return { kind: 'result', result: { base: block.result.baseFee, tip: tip.result } }
+    const { baseFee: base, gasLimit: blockGas } = block.result
+    return { kind: 'result', result: { base, tip: tip.result, blockGas } }
   }
 
   block(which: bigint | 'latest'): Promise<RpcAnswer<Block>> {
@@ -198,7 +203,10 @@ function asBlock(result: unknown): Block | undefined {
   const [number, timestamp] = [asQuantity(result['number']), asQuantity(result['timestamp'])]
   const baseFee = asQuantity(result['baseFeePerGas']) ?? 0n
   const hash = asHex(result['hash']) ?? ''
-  return number === undefined || timestamp === undefined ? undefined : { number, hash, timestamp, baseFee }
+  const gasLimit = asQuantity(result['gasLimit'])
+  return number === undefined || timestamp === undefined
+    ? undefined
+    : { number, hash, timestamp, baseFee, gasLimit }
 }
 
 function asReceipt(result: unknown): TransactionReceipt | undefined {

@@ -9,6 +9,12 @@ import type { Chain } from './chain.ts'
  */
 export const CATCH_UP_MS = 30_000
 
+/**
+ * How long a confirmed count is used without asking again: the key is ours alone, and whatever a node refuses ends it
+ * at once. Short enough to notice a node that has forgotten its pool.
+ */
+const CONFIRMED_MS = 2_000
+
 /** The next nonces of an account. */
 export interface NonceState {
   readonly next: number
@@ -78,6 +84,11 @@ export class NonceLease {
   readonly #lock: DistributedLock
   #fence: number | undefined
   #state: NonceState | undefined
+  /** When the count was asked for that `#state` agrees with; undefined when something has happened since. */
+  #confirmedAt: number | undefined
+  /** Whether the next nonce is a lost one: transactions above it may still be in the pool. */
+  #steppedBack = false
+  #asking: Promise<'answered' | 'unanswered'> | undefined
 
   constructor(settings: NonceLeaseSettings) {
     this.#settings = settings
@@ -91,14 +102,27 @@ export class NonceLease {
     if (lease === undefined) return false
     // The known state of the pool is still valid when nobody has held the lease in between.
     const alone = this.#fence !== undefined && lease.fencingToken - this.#fence <= 1
-    if (!alone || this.#state === undefined) this.#state = restore(lease.leaseState)
+    if (!alone || this.#state === undefined) {
+      this.doubt()
+      this.#state = restore(lease.leaseState)
+    }
     this.#fence = lease.fencingToken
     return true
   }
 
-  /** Whether this process still holds the account, for the next `ms` milliseconds. */
-  extend(ms: number): Promise<boolean> {
-    return this.#lock.extend(ms)
+  /** Grows each time the account is acquired: nonces that were counted under another number may be used by now. */
+  get fence(): number | undefined {
+    return this.#fence
+  }
+
+  /** Whether this process has held the account since it had this fence, and will for the next `ms` milliseconds. */
+  async extend(ms: number, fence: number | undefined): Promise<boolean> {
+    return this.#fence === fence && (await this.#lock.extend(ms)) && this.#fence === fence
+  }
+
+  /** Whether other processes may ask for the account now. */
+  get isTurnOver(): boolean {
+    return this.#lock.isTurnOver
   }
 
   release(): Promise<void> {
@@ -109,8 +133,42 @@ export class NonceLease {
     return this.#lock.yieldIfContended(snapshot(this.#state))
   }
 
+  /** The count that was confirmed a moment ago, or that of the chain; undefined when it does not answer. */
+  async current(): Promise<NonceState | undefined> {
+    if (this.#isConfirmed) return this.#state
+    return (await this.#confirm()) === 'answered' ? this.#state : undefined
+  }
+
+  /** Asks for the count of a known account before it is needed, so that nothing waits for the answer. */
+  prepare(): void {
+    if (this.#state?.seen !== undefined && !this.#isConfirmed) void this.#confirm()
+  }
+
+  /** The count may be wrong: it is not used again before the chain has been asked. */
+  doubt(): void {
+    this.#confirmedAt = undefined
+    this.#asking = undefined
+  }
+
+  get #isConfirmed(): boolean {
+    return this.#confirmedAt !== undefined && this.#settings.now() - this.#confirmedAt < CONFIRMED_MS
+  }
+
+  #confirm(): Promise<'answered' | 'unanswered'> {
+    if (this.#asking !== undefined) return this.#asking
+    const at = this.#settings.now()
+    const asking = this.#sync().then((answer) => {
+      if (this.#asking !== asking) return answer === undefined ? 'unanswered' : 'answered'
+      this.#asking = undefined
+      if (answer === 'agreed') this.#confirmedAt = at
+      return answer === undefined ? 'unanswered' : 'answered'
+    })
+    this.#asking = asking
+    return asking
+  }
+
   /** Reads the count of the chain; undefined when it does not answer. */
-  async sync(): Promise<NonceState | undefined> {
+  async #sync(): Promise<'agreed' | 'behind' | undefined> {
     const { account, chain, now, foreign } = this.#settings
     const pending = await chain.nextNonce(account.address)
     if (pending.kind !== 'result') return undefined
@@ -119,16 +177,20 @@ export class NonceLease {
       const mined = head.kind === 'result' ? await chain.minedNonce(account.address, head.result) : head
       if (mined.kind === 'result') foreign(Number(mined.result), Number(pending.result))
     }
+    const before = this.#state?.next ?? 0
     this.#state = sync(this.#state, Number(pending.result), now())
-    return this.#state
+    if (this.#state.next < before) this.#steppedBack = true
+    return Number(pending.result) === this.#state.next && !this.#steppedBack ? 'agreed' : 'behind'
   }
 
   markTaken(nonces: readonly number[]): void {
+    this.#steppedBack = false
     if (this.#state !== undefined) this.#state = markTaken(this.#state, nonces)
   }
 
   /** Forgets the count after a chain reorganization: the next answer of the chain is used. */
   reset(): void {
+    this.doubt()
     this.#state = undefined
   }
 }
