@@ -78,6 +78,9 @@ interface NonceLeaseSettings extends LockSettings {
   readonly foreign: (from: number, to: number) => void
 }
 
+/** `outdated`: something has happened since the question. */
+type Asked = 'answered' | 'unanswered' | 'outdated'
+
 /** The nonces of one account, while this process holds its lease in the ledger. */
 export class NonceLease {
   readonly #settings: NonceLeaseSettings
@@ -88,7 +91,8 @@ export class NonceLease {
   #confirmedAt: number | undefined
   /** Whether the next nonce is a lost one: transactions above it may still be in the pool. */
   #steppedBack = false
-  #asking: Promise<'answered' | 'unanswered'> | undefined
+  #asking: Promise<Asked> | undefined
+  #doubts = 0
 
   constructor(settings: NonceLeaseSettings) {
     this.#settings = settings
@@ -135,43 +139,50 @@ export class NonceLease {
 
   /** The count that was confirmed a moment ago, or that of the chain; undefined when it does not answer. */
   async current(): Promise<NonceState | undefined> {
-    if (this.#isConfirmed) return this.#state
-    return (await this.#confirm()) === 'answered' ? this.#state : undefined
+    while (!this.#isConfirmed) {
+      const asked = await this.#confirm()
+      if (asked === 'unanswered') return undefined
+      if (asked === 'answered') break
+    }
+    return this.#state
   }
 
   /** Asks for the count of a known account before it is needed, so that nothing waits for the answer. */
   prepare(): void {
-    if (this.#state?.seen !== undefined && !this.#isConfirmed) void this.#confirm()
+    if (this.#state?.seen !== undefined && this.#confirmedFor >= CONFIRMED_MS / 2) void this.#confirm()
   }
 
   /** The count may be wrong: it is not used again before the chain has been asked. */
   doubt(): void {
     this.#confirmedAt = undefined
     this.#asking = undefined
+    this.#doubts += 1
   }
 
   get #isConfirmed(): boolean {
-    return this.#confirmedAt !== undefined && this.#settings.now() - this.#confirmedAt < CONFIRMED_MS
+    return this.#confirmedFor < CONFIRMED_MS
   }
 
-  #confirm(): Promise<'answered' | 'unanswered'> {
+  /** Milliseconds since the question that confirmed the count. */
+  get #confirmedFor(): number {
+    return this.#settings.now() - (this.#confirmedAt ?? -Infinity)
+  }
+
+  #confirm(): Promise<Asked> {
     if (this.#asking !== undefined) return this.#asking
-    const at = this.#settings.now()
-    const asking = this.#sync().then((answer) => {
-      if (this.#asking !== asking) return answer === undefined ? 'unanswered' : 'answered'
-      this.#asking = undefined
-      if (answer === 'agreed') this.#confirmedAt = at
-      return answer === undefined ? 'unanswered' : 'answered'
+    const asking = this.#sync().finally(() => {
+      if (this.#asking === asking) this.#asking = undefined
     })
     this.#asking = asking
     return asking
   }
 
-  /** Reads the count of the chain; undefined when it does not answer. */
-  async #sync(): Promise<'agreed' | 'behind' | undefined> {
+  async #sync(): Promise<Asked> {
     const { account, chain, now, foreign } = this.#settings
+    const [at, doubts] = [now(), this.#doubts]
     const pending = await chain.nextNonce(account.address)
-    if (pending.kind !== 'result') return undefined
+    if (doubts !== this.#doubts) return 'outdated'
+    if (pending.kind !== 'result') return 'unanswered'
     if (this.#state?.seen === undefined) {
       const head = await chain.blockNumber()
       const mined = head.kind === 'result' ? await chain.minedNonce(account.address, head.result) : head
@@ -180,7 +191,8 @@ export class NonceLease {
     const before = this.#state?.next ?? 0
     this.#state = sync(this.#state, Number(pending.result), now())
     if (this.#state.next < before) this.#steppedBack = true
-    return Number(pending.result) === this.#state.next && !this.#steppedBack ? 'agreed' : 'behind'
+    if (Number(pending.result) === this.#state.next && !this.#steppedBack) this.#confirmedAt = at
+    return 'answered'
   }
 
   markTaken(nonces: readonly number[]): void {
