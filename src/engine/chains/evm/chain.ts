@@ -1,5 +1,5 @@
 import type { Address } from '../../base/address.ts'
-import { isJsonObject } from '../../base/json.ts'
+import { isJsonObject, type JsonObject } from '../../base/json.ts'
 import { type Deadline, type RpcTransport, systemRuntime } from '../../base/runtime.ts'
 import type { Log, LogFilter, Span } from './event-log.ts'
 import { type Rpc, createRpc, type RpcAnswer } from './json-rpc.ts'
@@ -72,8 +72,14 @@ export interface Sender {
 export class Chain {
   readonly #rpc: Rpc
 
-  constructor(url: string, transport: RpcTransport, deadline: Deadline = systemRuntime.deadline) {
-    this.#rpc = createRpc(url, transport, deadline)
+  /** `lasting`: messages of refusals that stay, whatever their code. */
+  constructor(
+    url: string,
+    transport: RpcTransport,
+    deadline: Deadline = systemRuntime.deadline,
+    lasting?: RegExp,
+  ) {
+    this.#rpc = createRpc(url, transport, deadline, lasting)
   }
 
   /** Runs code that may be a payer’s own, and slow: in a request of its own. */
@@ -91,7 +97,7 @@ export class Chain {
     to: Address,
     data: `0x${string}`,
     sender: Sender,
-    timeout: number,
+    timeout?: number,
   ): Promise<RpcAnswer<`0x${string}`>> {
     return this.#rpc.ask('eth_call', [callOf(to, data, sender), 'latest'], asHex, timeout)
   }
@@ -106,6 +112,11 @@ export class Chain {
     block: bigint | 'latest' = 'latest',
   ): Promise<RpcAnswer<`0x${string}`>> {
     return this.#rpc.ask('eth_call', [{ to, data }, asName(block)], asHex)
+  }
+
+  /** Carries a transaction of the chain’s own kind out on trial. */
+  trial(transaction: JsonObject): Promise<RpcAnswer<`0x${string}`>> {
+    return this.#rpc.ask('eth_call', [transaction, 'latest'], asHex)
   }
 
   /** The result of init code, without deploying it. */

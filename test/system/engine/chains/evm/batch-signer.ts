@@ -439,7 +439,10 @@ t.test('checks the next payment while the last one is broadcast, and sends them 
   const first = nonceOf(signer)
   await until('the first is broadcast', () => gated.asked('eth_sendRawTransaction') === 2)
   const checked = new Promise<void>((resolve) => {
-    const check = async (): Promise<undefined> => resolve()
+    const check = async (): Promise<undefined> => {
+      resolve()
+      return undefined
+    }
     void send(signer, GAS, newJournal(), { check })
   })
   await checked
