@@ -216,4 +216,53 @@ export const PLANTED: readonly Planted[] = [
     find: "if (!isReusable(standing, now())) return { kind: 'taken', entry: standing }",
     replace: "if (standing.receipt !== undefined) return { kind: 'taken', entry: standing }",
   },
+  {
+    name: 'one transaction of several gets the outcomes of all',
+    file: 'chains/evm/signer.ts',
+    find: 'await this.#conclude(each, outcome)',
+    replace: 'await this.#conclude(signed[0] ?? each, outcome)',
+  },
+  {
+    name: 'a batch is recorded with the nonces of the one that is being broadcast',
+    file: 'chains/evm/signer.ts',
+    find: '      await this.#sending\n      const recorded',
+    replace: '      const recorded',
+  },
+  {
+    name: 'a nonce that the node has refused counts as taken',
+    file: 'chains/evm/signer.ts',
+    find: "const held = signed.filter((_, place) => outcomes[place] === 'taken' || outcomes[place] === 'occupied')",
+    replace: 'const held = signed',
+  },
+  {
+    name: 'the count of nonces is confirmed once, and used for ever',
+    file: 'chains/evm/nonces.ts',
+    find: 'return this.#confirmedFor < CONFIRMED_MS',
+    replace: 'return this.#confirmedAt !== undefined',
+  },
+  {
+    name: 'what has waited too long for the batch before it is dropped',
+    file: 'chains/evm/signer.ts',
+    find: 'for (const { price: _price, ...each } of all) this.#enqueue(each)',
+    replace: '',
+  },
+  {
+    name: 'a batch whose account was taken over counts as unsent',
+    file: 'chains/evm/signer.ts',
+    find: "answer(members, members.length === 1 ? TAKEN_OVER : { kind: 'unknown', transaction })",
+    replace: 'answer(members, TAKEN_OVER)',
+  },
+  {
+    name: 'a count that was asked for before a refusal is used after it',
+    file: 'chains/evm/nonces.ts',
+    find: "if (doubts !== this.#doubts) return 'outdated'",
+    replace: '',
+  },
+  {
+    name: 'the next batch keeps the members of the last one',
+    file: 'chains/evm/signer.ts',
+    find: 'const batch = this.#queue.splice(0, this.#most)',
+    replace:
+      'const batch = this.#queue.splice(0, this.#most)\n    for (const { members } of this.#beingSent) batch.push(...members)',
+  },
 ]
