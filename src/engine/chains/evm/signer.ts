@@ -2,28 +2,25 @@ import type { Address } from '../../base/address.ts'
 import { type LeaseContext } from '../../ledger/lease.ts'
 import { LOCK_PATIENCE_MS } from '../../base/money-times.ts'
 import type { Network } from '../../base/networks.ts'
-import { answer, batchesOf, batchOf, gasAtRisk, group } from './batch.ts'
+import { answer, batchOf } from './batch.ts'
+import { BatchCheck, CHECKED_MS, isInTime } from './batch-check.ts'
 import { persist } from './record-dispatch.ts'
 import { forgetBatch } from './kept-batch.ts'
-import { CHECK_ALONE_MS, CHECK_IN_BATCH_MS, mostCalls, type Multicall } from './multicall.ts'
+import { mostCalls, type Multicall } from './multicall.ts'
 import { type Account } from './account.ts'
-import { bid, type FeeOracle } from './fees.ts'
+import { type FeeOracle } from './fees.ts'
 import { NonceLease } from './nonces.ts'
 import { GasBalance } from './gas-balance.ts'
-import { SHORTEST_MS, UnminedTransactions } from './unmined.ts'
+import { UnminedTransactions } from './unmined.ts'
 import { fillGaps } from './nonce-gaps.ts'
 import { broadcast, BROADCAST_MS, type Broadcast } from './broadcast.ts'
-import type { Chain, Fees, Sender } from './chain.ts'
+import type { Chain } from './chain.ts'
 import {
-  FEES_TOO_HIGH,
-  GAS_LOST,
   IN_USE,
   NO_GAS,
   NOT_TAKEN,
-  SENDER_UNFUNDED,
   STUCK,
   TAKEN_OVER,
-  TOO_LATE,
   UNREACHABLE,
   type Ready,
   type SendResult,
@@ -40,12 +37,6 @@ const MAINTENANCE_MS = 2_000
 /** How long payments wait for the previous transaction in order to share the next one, and how often it is checked. */
 const GATHER_MS = 100
 const GATHER_LOOKS = 20
-/** How long a passed check stays valid. */
-const CHECKED_MS = 2_000
-/** How long a simulation before the work counts as the check of a payment that is sent alone. */
-const SIMULATED_MS = 500
-/** Pause before a request asks again for its part of the budget of lost gas. */
-const BUDGET_PAUSE_MS = 200
 /** A request fails when other transactions hold this many of its nonces. */
 const MOST_DISPLACED = 3
 
@@ -81,18 +72,16 @@ interface Recorded {
 export class Signer {
   readonly #settings: SignerSettings
   readonly #nonces: NonceLease
+  readonly #checks: BatchCheck
   readonly balance: GasBalance
   readonly #unmined: UnminedTransactions
   #queue: Waiting[] = []
-  /** Requests that wait for their part of the budget. */
-  readonly #postponed: Waiting[] = []
   #working = false
   #inBatch = 0
   /** Ends when `#beingSent` is broadcast. Never rejects. */
   #sending: Promise<void> | undefined
   #beingSent: readonly Signed[] = []
   #arrived: (() => void) | undefined
-  #checking = 0
   #stop: (() => void) | undefined
   #maintenanceDue = false
   #sentAt = -Infinity
@@ -102,6 +91,7 @@ export class Signer {
     this.#settings = settings
     this.balance = new GasBalance({ ...settings, address: account.address })
     this.#unmined = new UnminedTransactions(settings)
+    this.#checks = new BatchCheck(settings, this.balance, (waiting) => this.#enqueue(waiting))
     this.#nonces = new NonceLease({
       ...settings,
       name: `signer:${network.chainId}:${account.address.toLowerCase()}`,
@@ -116,7 +106,7 @@ export class Signer {
   /** Number of unfinished requests. */
   get waiting(): number {
     const { length: sending } = this.#beingSent.flatMap(({ members }) => members)
-    return this.#queue.length + this.#inBatch + sending + this.#checking + this.#postponed.length
+    return this.#queue.length + this.#inBatch + sending + this.#checks.waiting
   }
 
   get unmined(): Pick<UnminedTransactions, 'count' | 'age' | 'isStuck' | 'totals'> {
@@ -241,13 +231,8 @@ export class Signer {
       return undefined
     }
     const at = this.#settings.now()
-    const affordable = await this.#price(present, fees)
-    const { together, alone } = await group(affordable, this.#settings.multicall, this.address)
-    const checked = await Promise.all(alone.map((each) => this.#check(each)))
-    const ready = alone.filter((_, place) => checked[place] === 'passed')
-    const groups = [...batchesOf(together), ...ready.map((each) => [each])]
-    const reserved = await Promise.all(groups.map((members) => this.#reserve(members, fees)))
-    return { groups: reserved.filter(({ length }) => length > 0), at }
+    const promised = this.#beingSent.reduce((sum, { call, price }) => sum + call.gas * price.maxFeePerGas, 0n)
+    return { groups: await this.#checks.prepare(present, fees, promised), at }
   }
 
   /** Signs and records what is prepared, one transaction for each group. */
@@ -255,7 +240,7 @@ export class Signer {
     const { ledger, now } = this.#settings
     const all = groups.flat()
     if (all.length === 0) return undefined
-    const isCurrent = now() - at < CHECKED_MS && all.every((each) => this.#isInTime(each))
+    const isCurrent = now() - at < CHECKED_MS && all.every((each) => isInTime(each, now()))
     // What was checked while a slow node had the batch before is checked again.
     if (!isCurrent || !(await this.#nonces.acquire(BROADCAST_MS, 0))) {
       for (const { price: _price, ...each } of all) this.#enqueue(each)
@@ -273,10 +258,6 @@ export class Signer {
     return signed.length === 0 ? undefined : { signed, fence }
   }
 
-  #isInTime({ request: { expires } }: Waiting): boolean {
-    return expires - this.#settings.now() >= SHORTEST_MS
-  }
-
   /** Acquires the account for requests that can wait for it, and returns the others for another signer. */
   async #admit(batch: readonly Waiting[]): Promise<readonly Waiting[]> {
     const hasty = batch.filter(({ mode }) => mode === 'at once')
@@ -289,82 +270,6 @@ export class Signer {
     answer(willing, IN_USE)
     if (patient.length === 0 || (await this.#nonces.acquire(BROADCAST_MS, LOCK_PATIENCE_MS))) return patient
     return answer(patient, IN_USE)
-  }
-
-  /** A slow check delays no other request: it continues alone, and its request returns to the queue. */
-  async #check(ready: Ready): Promise<'passed' | 'done'> {
-    const { request, price, checkedAt = -Infinity, resolve } = ready
-    const { simulatedAt = -Infinity } = request
-    const now = this.#settings.now()
-    if (now - checkedAt < CHECKED_MS || now - simulatedAt < SIMULATED_MS) return 'passed'
-    const sender = { from: this.address, gas: request.gas, ...price }
-    const refusal = await request.check(sender, CHECK_IN_BATCH_MS)
-    if (refusal === undefined) return 'passed'
-    if (refusal === SENDER_UNFUNDED) {
-      this.balance.declareEmpty()
-      resolve(NO_GAS)
-    } else if (refusal.code === 'chain_unavailable') void this.#checkAlone(ready, sender)
-    else resolve({ kind: 'refused', refusal })
-    return 'done'
-  }
-
-  async #checkAlone(waiting: Waiting, sender: Sender): Promise<void> {
-    this.#checking += 1
-    const refusal = await waiting.request.check(sender, CHECK_ALONE_MS)
-    this.#checking -= 1
-    if (refusal === undefined) this.#enqueue({ ...waiting, checkedAt: this.#settings.now() })
-    else waiting.resolve({ kind: 'refused', refusal })
-  }
-
-  /** The requests that the account can pay for in time. */
-  async #price(present: readonly Waiting[], fees: Fees): Promise<readonly Ready[]> {
-    const ready: Ready[] = []
-    let promised = this.#beingSent.reduce((sum, { call, price }) => sum + call.gas * price.maxFeePerGas, 0n)
-    for (const waiting of present) {
-      const { gas, maxFeePerGas } = waiting.request
-      const price = bid(fees, maxFeePerGas)
-      const cost = gas * (price?.maxFeePerGas ?? 0n)
-      if (price === undefined) void this.#decline(waiting, FEES_TOO_HIGH)
-      else if (!(await this.balance.covers(promised + cost, fees))) void this.#decline(waiting, NO_GAS)
-      else if (!this.#isInTime(waiting)) waiting.resolve(TOO_LATE)
-      else {
-        promised += cost
-        ready.push({ ...waiting, price })
-      }
-    }
-    return ready
-  }
-
-  /** The members whose possible loss is within the budget; the others wait for it without delaying anybody. */
-  async #reserve(members: readonly Ready[], { base, tip }: Fees): Promise<readonly Ready[]> {
-    // What is paid for a revert, when the base fee rises once before it is mined.
-    const price = base + base / 8n + tip
-    const reserve = async (each: Ready, size: number): Promise<boolean> => {
-      const held = await each.request.reserve(gasAtRisk(each, size) * price)
-      if (held === 'lost') each.resolve(GAS_LOST)
-      else if (held === 'in flight') this.#retryLater(each)
-      return held === 'held'
-    }
-    const held = await Promise.all(members.map((each) => reserve(each, members.length)))
-    const left = members.filter((_, place) => held[place])
-    const [only] = left
-    if (only === undefined || left.length > 1 || members.length === 1) return left
-    return (await reserve(only, 1)) ? left : []
-  }
-
-  #retryLater({ price: _price, ...waiting }: Ready): void {
-    this.#postponed.push(waiting)
-    if (this.#postponed.length > 1) return
-    void this.#settings.sleep(BUDGET_PAUSE_MS).then(() => {
-      for (const each of this.#postponed.splice(0)) this.#enqueue(each)
-    })
-  }
-
-  /** Checks whether somebody else has settled the payment, before the buyer is told that nothing was charged. */
-  async #decline({ request, resolve }: Waiting, result: SendResult | SignerBusy): Promise<void> {
-    const refusal = await request.check({ from: this.address }, CHECK_ALONE_MS)
-    const isKnown = refusal !== undefined && refusal.code !== 'chain_unavailable'
-    resolve(isKnown ? { kind: 'refused', refusal } : result)
   }
 
   #sign(submission: Submission, nonce: number): Signed {
