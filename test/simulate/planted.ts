@@ -240,11 +240,4 @@ export const PLANTED: readonly Planted[] = [
     find: "const ready = alone.filter((_, place) => checked[place] === 'passed')",
     replace: 'const ready = checked.length > 0 ? alone : []',
   },
-  {
-    name: 'a payment that is refused after a slow check is sent later',
-    file: 'chains/evm/batch-check.ts',
-    find: "    if (refusal === undefined) this.#enqueue({ ...waiting, checkedAt: this.#settings.now() })\n    else waiting.resolve({ kind: 'refused', refusal })",
-    replace:
-      "    if (refusal !== undefined) waiting.resolve({ kind: 'refused', refusal })\n    this.#enqueue({ ...waiting, checkedAt: this.#settings.now() })",
-  },
 ]
