@@ -216,4 +216,28 @@ export const PLANTED: readonly Planted[] = [
     find: "if (!isReusable(standing, now())) return { kind: 'taken', entry: standing }",
     replace: "if (standing.receipt !== undefined) return { kind: 'taken', entry: standing }",
   },
+  {
+    name: 'one transaction of several gets the outcomes of all',
+    file: 'chains/evm/signer.ts',
+    find: 'await this.#conclude(each, outcome)',
+    replace: 'await this.#conclude(signed[0] ?? each, outcome)',
+  },
+  {
+    name: 'what has waited too long for the batch before it is dropped',
+    file: 'chains/evm/signer.ts',
+    find: 'for (const { price: _price, ...each } of all) this.#enqueue(each)',
+    replace: '',
+  },
+  {
+    name: 'a recorded batch is not broadcast when others wait',
+    file: 'chains/evm/signer.ts',
+    find: 'const sending = this.#broadcast(signed, fence)',
+    replace: 'const sending = (this.#queue.length > 0 ? Promise.resolve() : this.#broadcast(signed, fence))',
+  },
+  {
+    name: 'a payment whose check was refused is sent with the others',
+    file: 'chains/evm/batch-check.ts',
+    find: "const ready = alone.filter((_, place) => checked[place] === 'passed')",
+    replace: 'const ready = checked.length > 0 ? alone : []',
+  },
 ]

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Challenge } from 'mppx'
 import type { Route } from '../../src/engine/catalog/catalog.ts'
-import { Chain } from '../../src/engine/chains/evm/chain.ts'
 import type { SettlementAttempt } from '../../src/engine/ledger/payment-record.ts'
 import { realmOf } from '../../src/engine/mpp/mpp-challenge.ts'
 import { createMpp } from '../../src/engine/mpp/mpp.ts'
 import { PendingTransfers } from '../../src/engine/mpp/pending-transfers.ts'
+import { openTempoChain } from '../../src/engine/mpp/payer-transfer.ts'
 import { Validator } from '../../src/engine/mpp/validator.ts'
 import type { Offer, Payment } from '../../src/engine/payment/payment.ts'
 import type { Protocol } from '../../src/engine/payment/protocol.ts'
@@ -76,7 +76,7 @@ export function openMppProtocol({
     recipient,
     testnet: false,
   }
-  const chain = new Chain(rpcUrl, fetch)
+  const chain = openTempoChain(rpcUrl, fetch)
   const pending = new PendingTransfers(chain, { now, sleep })
   const protocol = createMpp({ terms, secretKeys, validator, chain, pending, now, sleep }, randomBytes)
   const offer = {

@@ -108,6 +108,12 @@ export function stockPayer(
   return Mppx.create({ polyfill: false, methods: [method], fetch: transport })
 }
 
+/** What `mppx/client` sends for a challenge of ours, given as a 402. */
+export function payAs(rpcUrl: string, account: ViemAccount, challenge: EchoedChallenge): Promise<string> {
+  const headers = { 'WWW-Authenticate': Challenge.serialize(challenge) }
+  return stockPayer(rpcUrl, account).createCredential(new Response('', { status: 402, headers }))
+}
+
 export type EchoedChallenge = Challenge.Challenge
 
 /** What a GET without a payment is asked for by MPP. */

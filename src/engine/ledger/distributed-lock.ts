@@ -51,13 +51,18 @@ export class DistributedLock {
     return false
   }
 
+  /** Whether this process has kept the lock for as long as it may while others wait. */
+  get isTurnOver(): boolean {
+    return this.#lease !== undefined && this.#settings.now() - this.#since >= TURN_MS
+  }
+
   /**
    * Releases the lock to a waiting process after this one has held it for long: a busy process would never release it
    * by itself. Never throws.
    */
   async yieldIfContended(left: LeaseState | undefined): Promise<void> {
     const { now, sleep } = this.#settings
-    if (this.#lease === undefined || now() - this.#since < TURN_MS) return
+    if (!this.isTurnOver) return
     if (await this.#askFor(0).catch(() => true)) this.#since = now()
     else {
       await this.release(left)

@@ -2,7 +2,7 @@ import { MPP_LONGEST_WORK_MS } from '../base/money-times.ts'
 import { createHash } from 'node:crypto'
 import { toChecksum } from '../base/address.ts'
 import type { Payments } from '../catalog/catalog.ts'
-import { Chain } from '../chains/evm/chain.ts'
+import type { Chain } from '../chains/evm/chain.ts'
 import { evmPayerKey } from '../chains/evm/payer-key.ts'
 import { CANNOT_LOOK, lookAtBlocks } from '../chains/evm/finality.ts'
 import type { RpcTransport } from '../base/runtime.ts'
@@ -34,10 +34,13 @@ import {
   findReceipt,
   resume,
   send,
+  openTempoChain,
   simulateTransfer,
+  tryTransaction,
   UNAVAILABLE,
   type PayerTransfer,
 } from './payer-transfer.ts'
+import { readUsualTransfer } from './usual-transfer.ts'
 import { Validator, type Answer, type SignedTransfer } from './validator.ts'
 
 interface MppSettings extends Clock {
@@ -74,7 +77,7 @@ export function openMppNetworks(settings: MppSettings): MppNetworks {
   const networkAt = (chainId: number, rpcUrl: string) => {
     const known = networks.get(chainId)
     if (known !== undefined) return known
-    const chain = new Chain(rpcUrl, caller)
+    const chain = openTempoChain(rpcUrl, caller)
     const network = { chain, pending: new PendingTransfers(chain, { now, sleep }) }
     networks.set(chainId, network)
     return network
@@ -193,7 +196,7 @@ function chargePayment(
   { challenge, transaction, token: credential }: Credential,
   context: PaymentContext,
 ): Payment {
-  const { terms, secretKeys, validator, chain, pending } = context
+  const { terms, secretKeys, validator, chain, pending, now } = context
   const [network, asset, payee] = [
     networkOf(terms.chainId),
     toChecksum(terms.currency),
@@ -204,20 +207,32 @@ function chargePayment(
   const read = async (): Promise<Answer> => {
     if (known !== undefined) return known
     const demand = { ...terms, amount: amount.toString(), challengeId: challenge.id }
-    const answer = await validator.ask({ kind: 'read', transaction, demand })
+    const usual = readUsualTransfer(transaction, demand)
+    const answer: Answer =
+      usual === undefined
+        ? await validator.ask({ kind: 'read', transaction, demand })
+        : { kind: 'transfer', transfer: usual }
     if (answer.kind === 'transfer') known = answer
     return answer
   }
-  const tryTransfer = async (): Promise<Refusal | undefined> => {
+  const judge = async ({ trial }: SignedTransfer): Promise<Refusal | undefined> => {
+    if (trial !== undefined) return tryTransaction(chain, trial)
+    const said = await validator.ask({ kind: 'simulate', token: credential })
+    return said.kind === 'fit' ? undefined : refusalOf(said)
+  }
+  let passedAt = -Infinity
+  const simulate = async (): Promise<Refusal | undefined> => {
+    const at = now()
     const reading = await read()
     if (reading.kind !== 'transfer') return refusalOf(reading)
     const { payer, call } = reading.transfer
-    return call === undefined ? undefined : simulateTransfer(chain, { from: payer, to: asset, data: call })
-  }
-  const simulate = async (): Promise<Refusal | undefined> => {
-    const simulation = validator.ask({ kind: 'simulate', token: credential })
-    const [said, refusal] = await Promise.all([simulation, tryTransfer()])
-    return said.kind === 'fit' ? refusal : refusalOf(said)
+    const [whole, alone] = await Promise.all([
+      judge(reading.transfer),
+      call === undefined ? undefined : simulateTransfer(chain, { from: payer, to: asset, data: call }),
+    ])
+    const refusal = whole ?? alone
+    if (refusal === undefined) passedAt = at
+    return refusal
   }
   let reserved: SignedTransfer | undefined
   const reserve = async (): Promise<Refusal | undefined> => {
@@ -244,10 +259,10 @@ function chargePayment(
     token: undefined,
     identifier: undefined,
     copies: SPENT,
-    check: ({ endpoint, price, scope, contentDigest }, now) => {
+    check: ({ endpoint, price, scope, contentDigest }, time) => {
       if (!isIssued(challenge, secretKeys))
         return refuse('invalid_challenge', 'the challenge was not issued here, or has been changed')
-      if (!(Date.parse(challenge.expires ?? '') > now))
+      if (!(Date.parse(challenge.expires ?? '') > time))
         return refuse('payment_expired', 'the challenge has expired')
       if (endpoint.operation.meter !== undefined)
         return refuse('invalid_challenge', 'what this call costs is known after the work: pay by x402')
@@ -282,7 +297,7 @@ function chargePayment(
       if (reserved !== undefined) pending.release(reserved)
       reserved = undefined
     },
-    // Simulates again, since the payer’s funds may have moved during the work.
+    // Simulates again after long work, since the payer’s funds may have moved.
     settle: async (_amount, journal) => {
       const reading = await read()
       if (reading.kind !== 'transfer') return { kind: 'failed', refusal: refusalOf(reading) }
@@ -293,7 +308,7 @@ function chargePayment(
         expected: { token: asset, from: payer, to: payee, amount },
         validBefore: validBefore * 1000,
       }
-      const refusal = await simulate()
+      const refusal = now() - passedAt < SIMULATED_MS ? undefined : await simulate()
       if (refusal?.code === 'chain_unavailable') return { kind: 'failed', refusal }
       // Its payer may have broadcast it.
       if (refusal !== undefined) return (await findReceipt(context, transfer)) ?? { kind: 'failed', refusal }
@@ -302,6 +317,9 @@ function chargePayment(
     },
   }
 }
+
+/** How long a simulation before the work counts: the payer pays for a transaction that fails, and is not answered. */
+const SIMULATED_MS = 500
 
 /** CAIP-2. */
 function networkOf(chainId: number): string {

@@ -1,10 +1,12 @@
 import type { Address } from '../base/address.ts'
 import { blockOf } from '../chains/evm/finality.ts'
 import { isTransfer, type Transfer } from '../chains/evm/transfer-log.ts'
-import { isHex, type Chain, type TransactionReceipt } from '../chains/evm/chain.ts'
+import { isHex, Chain, type TransactionReceipt } from '../chains/evm/chain.ts'
 import { isRevert } from '../chains/evm/json-rpc.ts'
 import { poll, type Clock } from '../base/poll.ts'
+import { systemRuntime, type RpcTransport } from '../base/runtime.ts'
 import type { Refusal } from '../base/errors.ts'
+import type { JsonObject } from '../base/json.ts'
 import type { PayerTransaction } from '../ledger/payment-record.ts'
 import { SETTLEMENT_FAILED, UNCONFIRMED, type Settlement } from '../payment/settlement.ts'
 
@@ -32,15 +34,36 @@ export const UNAVAILABLE: Refusal = {
   detail: 'the payment network cannot be reached now',
 }
 
+/** Messages about a transaction: Tempo nodes give the payer’s mistakes as internal errors too. */
+const ABOUT_PAYMENT = /revert|range|transaction|nonce|valid_before|balance|funds/i
+
+/** Error codes of a node that cannot answer now, and messages of one that lacks the block it is asked about. */
+const PASSING: ReadonlySet<number> = new Set([-32002, -32005, -32016, 429])
+const LOST_STATE = /(?:header|block|state) not (?:found|available)|unknown block|missing trie/i
+
+export function openTempoChain(rpcUrl: string, caller: RpcTransport): Chain {
+  return new Chain(rpcUrl, caller, systemRuntime.deadline, ABOUT_PAYMENT)
+}
+
+/** Lets the node carry the whole transaction out on trial, with its fee and its validity. */
+export async function tryTransaction(chain: Chain, transaction: JsonObject): Promise<Refusal | undefined> {
+  const answer = await chain.trial(transaction)
+  if (answer.kind === 'result') return undefined
+  if (answer.kind === 'unreachable' || PASSING.has(answer.code) || LOST_STATE.test(answer.message))
+    return UNAVAILABLE
+  const detail =
+    'the network would not carry the transaction out: the payer needs the amount and the fee on top of it'
+  return { code: 'verification_failed', detail }
+}
+
 /**
- * Simulates the transfer alone. mppx lets the node simulate the whole transaction, including fee and validity, but
- * not every node runs the inner calls in a simulation: anvil does not.
+ * Simulates the transfer alone: not every node runs the inner calls of a transaction that it tries, anvil does not.
  */
 export async function simulateTransfer(
   chain: Chain,
   { from, to, data }: { readonly from: Address; readonly to: Address; readonly data: `0x${string}` },
 ): Promise<Refusal | undefined> {
-  const answer = await chain.call(to, data, { from })
+  const answer = await chain.callTogether(to, data, { from })
   if (answer.kind === 'result') return undefined
   if (!isRevert(answer)) return UNAVAILABLE
   const detail = 'the token would not carry the transfer out: the payer holds less of it, or it is paused'

@@ -12,6 +12,8 @@ const PATIENCE_MS = 5_000
 const PAUSE_MS = 200
 /** How long it waits for the transaction before it, which may arrive later. */
 const ARRIVAL_MS = 1_000
+/** How long a balance is used that was asked for before its payment’s turn. */
+const AHEAD_MS = 500
 /** How long the base fee of a block is used. */
 const FEE_FRESH_MS = 2_000
 
@@ -32,6 +34,11 @@ interface Need {
   readonly name: string
   readonly value: bigint
   readonly read: () => Promise<bigint | undefined>
+}
+
+interface Held {
+  readonly holding: Holding
+  readonly value: bigint
 }
 
 interface Reservation {
@@ -117,8 +124,11 @@ export class PendingTransfers {
     payer.pending.set(hash, transfer)
     let admission: Admission | undefined
     try {
-      const [unfit, needs] = await Promise.all([this.#checkOrder(transfer), this.#needsOf(transfer)])
-      admission = unfit ?? (needs === undefined ? UNKNOWN : await this.#hold(payer, needs, hash))
+      const [unfit, held] = await Promise.all([
+        this.#checkOrder(transfer),
+        this.#openHoldings(payer, transfer),
+      ])
+      admission = unfit ?? (held === undefined ? UNKNOWN : await hold(held, hash))
       return admission
     } finally {
       if (admission?.kind !== 'admitted') drop(payer, hash)
@@ -194,15 +204,16 @@ export class PendingTransfers {
     return [...balances, ...limits]
   }
 
-  async #hold({ holdings }: Payer, needs: readonly Need[], hash: string): Promise<Admission> {
-    for (const { name, value, read } of needs) {
+  /** What the transaction draws from; the balances that are not known are asked for together, and at once. */
+  async #openHoldings({ holdings }: Payer, transfer: Transfer): Promise<readonly Held[] | undefined> {
+    const needs = await this.#needsOf(transfer)
+    return needs?.map(({ name, value, read }) => {
       // Its simulation may be older than the payment before it.
-      const holding = holdings.get(name) ?? new Holding(read, this.#clock.now, 'read')
+      const holding =
+        holdings.get(name) ?? new Holding(askedAhead(read, this.#clock.now), this.#clock.now, 'read')
       holdings.set(name, holding)
-      const held = await holding.hold(hash, value)
-      if (held !== 'held') return held === 'short' ? SHORT : UNKNOWN
-    }
-    return { kind: 'admitted' }
+      return { holding, value }
+    })
   }
 
   #payer(address: Address): Payer {
@@ -215,6 +226,24 @@ export class PendingTransfers {
 
   #forget(address: Address, { reservations }: Payer): void {
     if (reservations.size === 0) this.#payers.delete(address)
+  }
+}
+
+async function hold(all: readonly Held[], hash: string): Promise<Admission> {
+  for (const { holding, value } of all) {
+    const held = await holding.hold(hash, value)
+    if (held !== 'held') return held === 'short' ? SHORT : UNKNOWN
+  }
+  return { kind: 'admitted' }
+}
+
+/** Asks now for what will be read first, which counts while it is young. */
+function askedAhead<T>(read: () => Promise<T>, now: () => number): () => Promise<T> {
+  const asked = { answer: read(), until: now() + AHEAD_MS }
+  return () => {
+    const isYoung = now() < asked.until
+    asked.until = -Infinity
+    return isYoung ? asked.answer : read()
   }
 }
 

@@ -2,6 +2,7 @@ import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { Address } from '../base/address.ts'
 import type { Refusal } from '../base/errors.ts'
+import type { JsonObject } from '../base/json.ts'
 
 /** What a transaction has to do to pay a challenge. */
 export interface Demand {
@@ -34,6 +35,8 @@ export interface SignedTransfer {
   readonly accessKey: Address | undefined
   /** Calldata of the transfer when it is the only call: after a swap it cannot be simulated separately. */
   readonly call: `0x${string}` | undefined
+  /** The transaction as a node can carry it out on trial (`eth_call`). Undefined: mppx judges it. */
+  readonly trial: JsonObject | undefined
 }
 
 export type Question =
@@ -79,8 +82,8 @@ const DEADLINE_MS = 20_000
 const ENTRY = new URL(`./worker${extname(import.meta.url)}`, import.meta.url)
 
 /**
- * Reads and simulates payments in a thread: the libraries are large, slow to load, and busy with elliptic curves.
- * The thread starts with the first request; a dead or hanging one is replaced at the next.
+ * Reads and simulates unusual payments in a thread: the libraries are large, slow to load, and busy with elliptic curves.
+ * The thread starts with the first of them; a dead or hanging one is replaced at the next.
  */
 export class Validator {
   readonly #settings: ValidatorSettings

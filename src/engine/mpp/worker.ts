@@ -18,7 +18,6 @@ import {
   recoverAddress,
   ResourceUnavailableRpcError,
   RpcError,
-  stringToHex,
   TimeoutError,
   toRlp,
 } from '../../vendor/viem.ts'
@@ -28,6 +27,7 @@ import { Abis, TokenId, Transaction } from '../../vendor/viem-tempo.ts'
 import { tempo as tempoChain } from '../../vendor/viem-tempo-chains.ts'
 import { sameAddress, toChecksum, type Address } from '../base/address.ts'
 import type { ErrorCode } from '../base/errors.ts'
+import { isBoundMemo } from './challenge-memo.ts'
 import type { Answer, Answered, Asked, Question, ThreadSettings, Demand } from './validator.ts'
 
 /** Slower than any healthy node, and less than a question may take. */
@@ -147,6 +147,7 @@ async function readTransaction(client: Client, sent: `0x${string}`, demand: Dema
         feeToken: feeTokenOf(transaction),
         accessKey: await accessKeyOf(transaction, raw),
         call,
+        trial: undefined,
       },
     }
   } catch (fault) {
@@ -253,22 +254,6 @@ function feeTokenOf({ feeToken }: TempoTransaction): Address | undefined {
 
 function unfit(reason: string): Answer {
   return refuse('verification_failed', `the transaction is not taken: ${reason}`)
-}
-
-/**
- * The memo that ties a transfer to its challenge, 32 bytes: tag of MPP (4), version (1), realm (10), client (10, free),
- * challenge (7). Each is the beginning of a keccak256.
- */
-function isBoundMemo(memo: string, realm: string, challengeId: string): boolean {
-  const form = new RegExp(
-    `^0x${beginning('mpp', 4)}01${beginning(realm, 10)}[0-9a-f]{20}${beginning(challengeId, 7)}$`,
-    'i',
-  )
-  return form.test(memo)
-}
-
-function beginning(text: string, bytes: number): string {
-  return keccak256(stringToHex(text)).slice(2, 2 + 2 * bytes)
 }
 
 /** Whether the node could not be asked, or could not say: nothing is wrong with the payment then. */

@@ -1,5 +1,5 @@
 import type { Address } from '../../base/address.ts'
-import { isJsonObject } from '../../base/json.ts'
+import { isJsonObject, type JsonObject } from '../../base/json.ts'
 import { type Deadline, type RpcTransport, systemRuntime } from '../../base/runtime.ts'
 import type { Log, LogFilter, Span } from './event-log.ts'
 import { type Rpc, createRpc, type RpcAnswer } from './json-rpc.ts'
@@ -44,6 +44,8 @@ export interface Block {
   readonly timestamp: bigint
   /** Wei for each unit of gas. */
   readonly baseFee: bigint
+  /** Most gas of its transactions together; undefined when the node does not say. */
+  readonly gasLimit?: bigint | undefined
 }
 
 /** The present price of gas, in wei. */
@@ -51,6 +53,8 @@ export interface Fees {
   readonly base: bigint
   /** The tip that the node suggests. */
   readonly tip: bigint
+  /** Most gas of a block; undefined when the node does not say. */
+  readonly blockGas?: bigint | undefined
 }
 
 /** The sender and limits with which a call is simulated. */
@@ -68,8 +72,14 @@ export interface Sender {
 export class Chain {
   readonly #rpc: Rpc
 
-  constructor(url: string, transport: RpcTransport, deadline: Deadline = systemRuntime.deadline) {
-    this.#rpc = createRpc(url, transport, deadline)
+  /** `lasting`: messages of refusals that stay, whatever their code. */
+  constructor(
+    url: string,
+    transport: RpcTransport,
+    deadline: Deadline = systemRuntime.deadline,
+    lasting?: RegExp,
+  ) {
+    this.#rpc = createRpc(url, transport, deadline, lasting)
   }
 
   /** Runs code that may be a payer’s own, and slow: in a request of its own. */
@@ -87,7 +97,7 @@ export class Chain {
     to: Address,
     data: `0x${string}`,
     sender: Sender,
-    timeout: number,
+    timeout?: number,
   ): Promise<RpcAnswer<`0x${string}`>> {
     return this.#rpc.ask('eth_call', [callOf(to, data, sender), 'latest'], asHex, timeout)
   }
@@ -102,6 +112,11 @@ export class Chain {
     block: bigint | 'latest' = 'latest',
   ): Promise<RpcAnswer<`0x${string}`>> {
     return this.#rpc.ask('eth_call', [{ to, data }, asName(block)], asHex)
+  }
+
+  /** Carries a transaction of the chain’s own kind out on trial. */
+  trial(transaction: JsonObject): Promise<RpcAnswer<`0x${string}`>> {
+    return this.#rpc.ask('eth_call', [transaction, 'latest'], asHex)
   }
 
   /** The result of init code, without deploying it. */
@@ -139,7 +154,8 @@ export class Chain {
     ])
     if (block.kind !== 'result') return block
     if (tip.kind !== 'result') return tip
-    return { kind: 'result', result: { base: block.result.baseFee, tip: tip.result } }
+    const { baseFee: base, gasLimit: blockGas } = block.result
+    return { kind: 'result', result: { base, tip: tip.result, blockGas } }
   }
 
   block(which: bigint | 'latest'): Promise<RpcAnswer<Block>> {
@@ -198,7 +214,10 @@ function asBlock(result: unknown): Block | undefined {
   const [number, timestamp] = [asQuantity(result['number']), asQuantity(result['timestamp'])]
   const baseFee = asQuantity(result['baseFeePerGas']) ?? 0n
   const hash = asHex(result['hash']) ?? ''
-  return number === undefined || timestamp === undefined ? undefined : { number, hash, timestamp, baseFee }
+  const gasLimit = asQuantity(result['gasLimit'])
+  return number === undefined || timestamp === undefined
+    ? undefined
+    : { number, hash, timestamp, baseFee, gasLimit }
 }
 
 function asReceipt(result: unknown): TransactionReceipt | undefined {

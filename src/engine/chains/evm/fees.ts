@@ -45,10 +45,16 @@ export class FeeOracle {
   readonly #chain: Chain
   readonly #now: () => number
   #asked: { readonly fees: Promise<Fees | undefined>; readonly at: number } | undefined
+  #last: Fees | undefined
 
   constructor(chain: Chain, now: () => number) {
     this.#chain = chain
     this.#now = now
+  }
+
+  /** The fees that were read last, of any age; undefined before the first answer. */
+  get last(): Fees | undefined {
+    return this.#last
   }
 
   /** Undefined when the node does not answer. */
@@ -63,6 +69,8 @@ export class FeeOracle {
 
   async #ask(): Promise<Fees | undefined> {
     const answer = await this.#chain.fees()
-    return answer.kind === 'result' ? answer.result : undefined
+    if (answer.kind !== 'result') return undefined
+    this.#last = answer.result
+    return answer.result
   }
 }

@@ -54,7 +54,12 @@ const LONGEST_BATCH = 10
  * repeated. A node that refuses a batch (section 6) gets each call in a request of its own from then on. The endpoint’s
  * URL, which may hold a key, appears in no result.
  */
-export function createRpc(url: string, call: RpcTransport, deadline: Deadline): Rpc {
+export function createRpc(
+  url: string,
+  call: RpcTransport,
+  deadline: Deadline,
+  lasting: RegExp = LASTING,
+): Rpc {
   let id = 0
   let takesBatches = true
   const waiting = new Map<number, Waiting[]>()
@@ -103,9 +108,9 @@ export function createRpc(url: string, call: RpcTransport, deadline: Deadline): 
 
   return {
     ask: async (method, params, read, timeout = TIMEOUT_MS) =>
-      answerOf(await enqueue(requestOf(method, params), timeout), read),
+      answerOf(await enqueue(requestOf(method, params), timeout), read, lasting),
     askAlone: async (method, params, read, timeout = TIMEOUT_MS) =>
-      answerOf(bodyOf(await post(url, call, requestOf(method, params), deadline(timeout))), read),
+      answerOf(bodyOf(await post(url, call, requestOf(method, params), deadline(timeout))), read, lasting),
   }
 }
 
@@ -152,9 +157,9 @@ function refusesBatch(response: JsonObject | undefined): boolean {
   return typeof message === 'string' && /batch/i.test(message)
 }
 
-function answerOf<T>(body: unknown, read: (result: unknown) => T | undefined): RpcAnswer<T> {
+function answerOf<T>(body: unknown, read: (result: unknown) => T | undefined, lasting: RegExp): RpcAnswer<T> {
   if (!isJsonObject(body)) return { kind: 'unreachable' }
-  if (isJsonObject(body['error'])) return refused(body['error'])
+  if (isJsonObject(body['error'])) return refused(body['error'], lasting)
   if (!('result' in body)) return { kind: 'unreachable' }
   const result = read(body['result'])
   return result === undefined ? { kind: 'unreachable' } : { kind: 'result', result }
@@ -166,11 +171,14 @@ const PASSING: ReadonlySet<number> = new Set([-32005, -32016, -32603, 429])
 /** Permanent errors with the same codes, such as "block range too large" and "execution reverted". */
 const LASTING = /revert|range/i
 
-function refused({ code: number, message: text, data: bytes }: JsonObject): RpcAnswer<never> {
+function refused(
+  { code: number, message: text, data: bytes }: JsonObject,
+  lasting: RegExp,
+): RpcAnswer<never> {
   const code = typeof number === 'number' ? number : 0
   const message = typeof text === 'string' ? text : ''
   const data = typeof bytes === 'string' ? bytes : undefined
-  if (PASSING.has(code) && data === undefined && !LASTING.test(message)) return { kind: 'unreachable' }
+  if (PASSING.has(code) && data === undefined && !lasting.test(message)) return { kind: 'unreachable' }
   return { kind: 'refused', code, message, data }
 }
 

@@ -6,8 +6,10 @@ import type { TransactionCall } from './transaction.ts'
 /** Multicall3, at the same address on every network of the table: https://github.com/mds1/multicall3. */
 export const MULTICALL3: Address = '0xcA11bde05977b3631167028862bE2a173976CA11'
 
-/** Most calls of a batch: few enough to be signed quickly and to fit into every block. */
-export const MOST_CALLS = 32
+/** Most calls of a batch: 48 kB of calldata, where nodes take 128. */
+export const MOST_CALLS = 100
+/** Most gas of one transaction on Ethereum and the networks that follow it (EIP-7825). */
+const MOST_GAS = 2n ** 24n
 
 /** `aggregate3((address target, bool allowFailure, bytes callData)[])` */
 const AGGREGATE = '82ad56cb'
@@ -23,6 +25,12 @@ const GAS_MEMBER = 70_000n
 
 export function gasOfBatch(members: number): bigint {
   return GAS_BATCH + GAS_MEMBER * BigInt(members)
+}
+
+/** Calls whose gas one transaction may use: half of a block at most, since others want a place in it too. */
+export function mostCalls(blockGas: bigint = 2n * MOST_GAS): number {
+  const gas = blockGas / 2n < MOST_GAS ? blockGas / 2n : MOST_GAS
+  return Math.max(1, Math.min(MOST_CALLS, Number((gas - GAS_BATCH) / GAS_MEMBER)))
 }
 
 export type Call = Pick<TransactionCall, 'to' | 'data'>

@@ -9,6 +9,12 @@ import type { Chain } from './chain.ts'
  */
 export const CATCH_UP_MS = 30_000
 
+/**
+ * How long a confirmed count is used without asking again: the key is ours alone, and whatever a node refuses ends it
+ * at once. Short enough to notice a node that has forgotten its pool.
+ */
+const CONFIRMED_MS = 2_000
+
 /** The next nonces of an account. */
 export interface NonceState {
   readonly next: number
@@ -72,12 +78,21 @@ interface NonceLeaseSettings extends LockSettings {
   readonly foreign: (from: number, to: number) => void
 }
 
+/** `outdated`: something has happened since the question. */
+type Asked = 'answered' | 'unanswered' | 'outdated'
+
 /** The nonces of one account, while this process holds its lease in the ledger. */
 export class NonceLease {
   readonly #settings: NonceLeaseSettings
   readonly #lock: DistributedLock
   #fence: number | undefined
   #state: NonceState | undefined
+  /** When the count was asked for that `#state` agrees with; undefined when something has happened since. */
+  #confirmedAt: number | undefined
+  /** Whether the next nonce is a lost one: transactions above it may still be in the pool. */
+  #steppedBack = false
+  #asking: Promise<Asked> | undefined
+  #doubts = 0
 
   constructor(settings: NonceLeaseSettings) {
     this.#settings = settings
@@ -91,14 +106,27 @@ export class NonceLease {
     if (lease === undefined) return false
     // The known state of the pool is still valid when nobody has held the lease in between.
     const alone = this.#fence !== undefined && lease.fencingToken - this.#fence <= 1
-    if (!alone || this.#state === undefined) this.#state = restore(lease.leaseState)
+    if (!alone || this.#state === undefined) {
+      this.doubt()
+      this.#state = restore(lease.leaseState)
+    }
     this.#fence = lease.fencingToken
     return true
   }
 
-  /** Whether this process still holds the account, for the next `ms` milliseconds. */
-  extend(ms: number): Promise<boolean> {
-    return this.#lock.extend(ms)
+  /** Grows each time the account is acquired: nonces that were counted under another number may be used by now. */
+  get fence(): number | undefined {
+    return this.#fence
+  }
+
+  /** Whether this process has held the account since it had this fence, and will for the next `ms` milliseconds. */
+  async extend(ms: number, fence: number | undefined): Promise<boolean> {
+    return this.#fence === fence && (await this.#lock.extend(ms)) && this.#fence === fence
+  }
+
+  /** Whether other processes may ask for the account now. */
+  get isTurnOver(): boolean {
+    return this.#lock.isTurnOver
   }
 
   release(): Promise<void> {
@@ -109,26 +137,72 @@ export class NonceLease {
     return this.#lock.yieldIfContended(snapshot(this.#state))
   }
 
-  /** Reads the count of the chain; undefined when it does not answer. */
-  async sync(): Promise<NonceState | undefined> {
+  /** The count that was confirmed a moment ago, or that of the chain; undefined when it does not answer. */
+  async current(): Promise<NonceState | undefined> {
+    while (!this.#isConfirmed) {
+      const asked = await this.#confirm()
+      if (asked === 'unanswered') return undefined
+      if (asked === 'answered') break
+    }
+    return this.#state
+  }
+
+  /** Asks for the count of a known account before it is needed, so that nothing waits for the answer. */
+  prepare(): void {
+    if (this.#state?.seen !== undefined && this.#confirmedFor >= CONFIRMED_MS / 2) void this.#confirm()
+  }
+
+  /** The count may be wrong: it is not used again before the chain has been asked. */
+  doubt(): void {
+    this.#confirmedAt = undefined
+    this.#asking = undefined
+    this.#doubts += 1
+  }
+
+  get #isConfirmed(): boolean {
+    return this.#confirmedFor < CONFIRMED_MS
+  }
+
+  /** Milliseconds since the question that confirmed the count. */
+  get #confirmedFor(): number {
+    return this.#settings.now() - (this.#confirmedAt ?? -Infinity)
+  }
+
+  #confirm(): Promise<Asked> {
+    if (this.#asking !== undefined) return this.#asking
+    const asking = this.#sync().finally(() => {
+      if (this.#asking === asking) this.#asking = undefined
+    })
+    this.#asking = asking
+    return asking
+  }
+
+  async #sync(): Promise<Asked> {
     const { account, chain, now, foreign } = this.#settings
+    const [at, doubts] = [now(), this.#doubts]
     const pending = await chain.nextNonce(account.address)
-    if (pending.kind !== 'result') return undefined
+    if (doubts !== this.#doubts) return 'outdated'
+    if (pending.kind !== 'result') return 'unanswered'
     if (this.#state?.seen === undefined) {
       const head = await chain.blockNumber()
       const mined = head.kind === 'result' ? await chain.minedNonce(account.address, head.result) : head
       if (mined.kind === 'result') foreign(Number(mined.result), Number(pending.result))
     }
+    const before = this.#state?.next ?? 0
     this.#state = sync(this.#state, Number(pending.result), now())
-    return this.#state
+    if (this.#state.next < before) this.#steppedBack = true
+    if (Number(pending.result) === this.#state.next && !this.#steppedBack) this.#confirmedAt = at
+    return 'answered'
   }
 
   markTaken(nonces: readonly number[]): void {
+    this.#steppedBack = false
     if (this.#state !== undefined) this.#state = markTaken(this.#state, nonces)
   }
 
   /** Forgets the count after a chain reorganization: the next answer of the chain is used. */
   reset(): void {
+    this.doubt()
     this.#state = undefined
   }
 }

@@ -43,6 +43,11 @@ export class SignerPool {
     }
   }
 
+  /** Asks the chain for what the next transactions need, unless it is known. */
+  prepare(): void {
+    for (const signer of this.#signers) signer.prepare()
+  }
+
   /**
    * Lets the signer with the shortest queue send it, or the one that must. A signer without gas, or whose account another process holds,
    * is skipped; when all are, waits for one. Rejects when the transaction cannot be recorded.

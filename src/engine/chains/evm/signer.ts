@@ -2,28 +2,25 @@ import type { Address } from '../../base/address.ts'
 import { type LeaseContext } from '../../ledger/lease.ts'
 import { LOCK_PATIENCE_MS } from '../../base/money-times.ts'
 import type { Network } from '../../base/networks.ts'
-import { answer, batchesOf, batchOf, gasAtRisk, group } from './batch.ts'
+import { answer, batchOf } from './batch.ts'
+import { BatchCheck, CHECKED_MS, isInTime } from './batch-check.ts'
 import { persist } from './record-dispatch.ts'
 import { forgetBatch } from './kept-batch.ts'
-import { CHECK_ALONE_MS, CHECK_IN_BATCH_MS, MOST_CALLS, type Multicall } from './multicall.ts'
+import { mostCalls, type Multicall } from './multicall.ts'
 import { type Account } from './account.ts'
-import { bid, type FeeOracle } from './fees.ts'
+import { type FeeOracle } from './fees.ts'
 import { NonceLease } from './nonces.ts'
 import { GasBalance } from './gas-balance.ts'
-import { SHORTEST_MS, UnminedTransactions } from './unmined.ts'
+import { UnminedTransactions } from './unmined.ts'
 import { fillGaps } from './nonce-gaps.ts'
 import { broadcast, BROADCAST_MS, type Broadcast } from './broadcast.ts'
-import type { Chain, Fees, Sender } from './chain.ts'
+import type { Chain } from './chain.ts'
 import {
-  FEES_TOO_HIGH,
-  GAS_LOST,
   IN_USE,
   NO_GAS,
   NOT_TAKEN,
-  SENDER_UNFUNDED,
   STUCK,
   TAKEN_OVER,
-  TOO_LATE,
   UNREACHABLE,
   type Ready,
   type SendResult,
@@ -40,10 +37,6 @@ const MAINTENANCE_MS = 2_000
 /** How long payments wait for the previous transaction in order to share the next one, and how often it is checked. */
 const GATHER_MS = 100
 const GATHER_LOOKS = 20
-/** How long a passed check stays valid. */
-const CHECKED_MS = 2_000
-/** Pause before a request asks again for its part of the budget of lost gas. */
-const BUDGET_PAUSE_MS = 200
 /** A request fails when other transactions hold this many of its nonces. */
 const MOST_DISPLACED = 3
 
@@ -58,22 +51,37 @@ interface SignerSettings extends LeaseContext {
   readonly report: (line: string) => void
 }
 
+/** Requests that may be sent now, by transaction. */
+interface Prepared {
+  readonly groups: readonly (readonly Ready[])[]
+  /** When their checks began, in milliseconds since the epoch. */
+  readonly at: number
+}
+
+/** Transactions with nonces that were counted under this fence of the account. */
+interface Recorded {
+  readonly signed: readonly Signed[]
+  readonly fence: number | undefined
+}
+
 /**
  * Sends the waiting transactions of one account together, and those that can share one transaction in a batch.
  * Allocates nonces and broadcasts under one lease of the ledger, so that neither concurrent requests nor other
- * processes leave a gap or use a nonce twice.
+ * processes leave a gap or use a nonce twice. While one batch is broadcast, the next one is checked.
  */
 export class Signer {
   readonly #settings: SignerSettings
   readonly #nonces: NonceLease
+  readonly #checks: BatchCheck
   readonly balance: GasBalance
   readonly #unmined: UnminedTransactions
   #queue: Waiting[] = []
-  /** Requests that wait for their part of the budget. */
-  readonly #postponed: Waiting[] = []
   #working = false
   #inBatch = 0
-  #checking = 0
+  /** Ends when `#beingSent` is broadcast. Never rejects. */
+  #sending: Promise<void> | undefined
+  #beingSent: readonly Signed[] = []
+  #arrived: (() => void) | undefined
   #stop: (() => void) | undefined
   #maintenanceDue = false
   #sentAt = -Infinity
@@ -83,6 +91,7 @@ export class Signer {
     this.#settings = settings
     this.balance = new GasBalance({ ...settings, address: account.address })
     this.#unmined = new UnminedTransactions(settings)
+    this.#checks = new BatchCheck(settings, this.balance, (waiting) => this.#enqueue(waiting))
     this.#nonces = new NonceLease({
       ...settings,
       name: `signer:${network.chainId}:${account.address.toLowerCase()}`,
@@ -96,7 +105,8 @@ export class Signer {
 
   /** Number of unfinished requests. */
   get waiting(): number {
-    return this.#queue.length + this.#inBatch + this.#checking + this.#postponed.length
+    const { length: sending } = this.#beingSent.flatMap(({ members }) => members)
+    return this.#queue.length + this.#inBatch + sending + this.#checks.waiting
   }
 
   get unmined(): Pick<UnminedTransactions, 'count' | 'age' | 'isStuck' | 'totals'> {
@@ -112,34 +122,83 @@ export class Signer {
 
   #enqueue(waiting: Waiting): void {
     this.#queue.push(waiting)
+    this.#arrived?.()
     void this.#work()
+  }
+
+  /** Asks the chain for what the next transaction needs, unless it is known. */
+  prepare(): void {
+    this.#nonces.prepare()
   }
 
   async #work(): Promise<void> {
     if (this.#working) return
     this.#working = true
-    while (this.#queue.length > 0 || this.#maintenanceDue) {
-      if (this.#maintenanceDue) await this.#maintain().catch(() => undefined)
-      for (let looks = 0; looks < GATHER_LOOKS && this.#gathers(); looks += 1)
-        await this.#settings.sleep(GATHER_MS / GATHER_LOOKS)
-      const batch = this.#queue.splice(0, MOST_CALLS)
-      this.#inBatch = batch.length
-      try {
-        if (batch.length > 0) await this.#serve(batch)
-      } catch (fault) {
-        for (const { reject } of batch) reject(fault)
+    while (this.#queue.length > 0 || this.#maintenanceDue || this.#sending !== undefined) {
+      if (this.#maintenanceDue) {
+        await this.#sending
+        await this.#maintain().catch(() => undefined)
       }
+      if (this.#queue.length > 0) await this.#next()
+      else await this.#arrivalOrSent()
+      if (this.#queue.length > 0 && !this.#nonces.isTurnOver) continue
+      // Nothing may be on its way when another process gets the account.
+      if (this.#queue.length > 0) await this.#sending
+      if (this.#sending !== undefined) continue
       await (this.#queue.length === 0 ? this.#nonces.release() : this.#nonces.yieldIfContended())
-      this.#inBatch = 0
     }
     this.#working = false
     this.#schedule()
   }
 
+  /** Checks a batch while the one before is broadcast, then records it and begins to broadcast it. */
+  async #next(): Promise<void> {
+    for (let looks = 0; looks < GATHER_LOOKS && this.#gathers(); looks += 1)
+      await this.#settings.sleep(GATHER_MS / GATHER_LOOKS)
+    const batch = this.#queue.splice(0, this.#most)
+    this.#inBatch += batch.length
+    try {
+      const prepared = await this.#prepare(batch)
+      await this.#sending
+      const recorded = prepared && (await this.#record(prepared))
+      if (recorded !== undefined) this.#begin(recorded)
+    } catch (fault) {
+      for (const { reject } of batch) reject(fault)
+    }
+    this.#inBatch -= batch.length
+  }
+
+  #begin({ signed, fence }: Recorded): void {
+    this.#sentAt = this.#settings.now()
+    this.#beingSent = signed
+    const sending = this.#broadcast(signed, fence)
+      .catch((fault: unknown) => {
+        for (const { reject } of signed.flatMap(({ members }) => members)) reject(fault)
+      })
+      .then(() => {
+        this.#beingSent = []
+        this.#sending = undefined
+      })
+    this.#sending = sending
+  }
+
+  async #arrivalOrSent(): Promise<void> {
+    if (this.#sending === undefined) return
+    const arrival = new Promise<void>((resolve) => (this.#arrived = resolve))
+    await Promise.race([this.#sending, arrival])
+    this.#arrived = undefined
+  }
+
+  /** Requests of one transaction at most. */
+  get #most(): number {
+    return mostCalls(this.#settings.fees.last?.blockGas)
+  }
+
   /** Whether requests wait for the previous transaction to be in a block, for a short time at most. */
   #gathers(): boolean {
-    const isOnItsWay = this.#unmined.count > 0 && this.#settings.now() - this.#sentAt < GATHER_MS
-    return isOnItsWay && this.#queue.length < MOST_CALLS && this.#settings.multicall.isAvailable
+    const isOnItsWay = this.#sending !== undefined || this.#unmined.count > 0
+    if (!isOnItsWay || this.#settings.now() - this.#sentAt >= GATHER_MS) return false
+    return this.#queue.length < this.#most && this.#settings.multicall.isAvailable
   }
 
   /** Replaces unmined transactions on a timer, so that this does not depend on another payment. */
@@ -150,6 +209,7 @@ export class Signer {
     } else
       this.#stop ??= this.#settings.every(MAINTENANCE_MS, () => {
         this.#maintenanceDue = true
+        this.#arrived?.()
         void this.#work()
       })
   }
@@ -161,25 +221,41 @@ export class Signer {
     if (fees !== undefined && (await this.#unmined.maintain(fees)) === 'went back') this.#nonces.reset()
   }
 
-  async #serve(batch: readonly Waiting[]): Promise<void> {
+  /** Checks and prices the requests; those that cannot be sent are answered. */
+  async #prepare(batch: readonly Waiting[]): Promise<Prepared | undefined> {
     const present = await this.#admit(batch)
-    if (present.length === 0) return
-    const [fees, nonces] = await Promise.all([this.#settings.fees.current(), this.#nonces.sync()])
+    if (present.length === 0) return undefined
+    const [fees, nonces] = await Promise.all([this.#settings.fees.current(), this.#nonces.current()])
     if (fees === undefined || nonces === undefined) {
       answer(present, UNREACHABLE)
-      return
+      return undefined
     }
-    const affordable = await this.#price(present, fees)
-    const { together, alone } = await group(affordable, this.#settings.multicall, this.address)
-    const checked = await Promise.all(alone.map((each) => this.#check(each)))
-    const ready = alone.filter((_, place) => checked[place] === 'passed')
-    const groups = [...batchesOf(together), ...ready.map((each) => [each])]
-    const reserved = await Promise.all(groups.map((members) => this.#reserve(members, fees)))
-    const submissions = reserved.flatMap(batchOf)
-    const signed = await persist(this.#settings.ledger, submissions, nonces, (each, nonce) =>
+    const at = this.#settings.now()
+    const promised = this.#beingSent.reduce((sum, { call, price }) => sum + call.gas * price.maxFeePerGas, 0n)
+    return { groups: await this.#checks.prepare(present, fees, promised), at }
+  }
+
+  /** Signs and records what is prepared, one transaction for each group. */
+  async #record({ groups, at }: Prepared): Promise<Recorded | undefined> {
+    const { ledger, now } = this.#settings
+    const all = groups.flat()
+    if (all.length === 0) return undefined
+    const isCurrent = now() - at < CHECKED_MS && all.every((each) => isInTime(each, now()))
+    // What was checked while a slow node had the batch before is checked again.
+    if (!isCurrent || !(await this.#nonces.acquire(BROADCAST_MS, 0))) {
+      for (const { price: _price, ...each } of all) this.#enqueue(each)
+      return undefined
+    }
+    const { fence } = this.#nonces
+    const nonces = await this.#nonces.current()
+    if (nonces === undefined) {
+      answer(all, UNREACHABLE)
+      return undefined
+    }
+    const signed = await persist(ledger, groups.flatMap(batchOf), nonces, (each, nonce) =>
       this.#sign(each, nonce),
     )
-    if (signed.length > 0) await this.#broadcast(signed)
+    return signed.length === 0 ? undefined : { signed, fence }
   }
 
   /** Acquires the account for requests that can wait for it, and returns the others for another signer. */
@@ -196,80 +272,6 @@ export class Signer {
     return answer(patient, IN_USE)
   }
 
-  /** A slow check delays no other request: it continues alone, and its request returns to the queue. */
-  async #check(ready: Ready): Promise<'passed' | 'done'> {
-    const { request, price, checkedAt = -Infinity, resolve } = ready
-    if (this.#settings.now() - checkedAt < CHECKED_MS) return 'passed'
-    const sender = { from: this.address, gas: request.gas, ...price }
-    const refusal = await request.check(sender, CHECK_IN_BATCH_MS)
-    if (refusal === undefined) return 'passed'
-    if (refusal === SENDER_UNFUNDED) {
-      this.balance.declareEmpty()
-      resolve(NO_GAS)
-    } else if (refusal.code === 'chain_unavailable') void this.#checkAlone(ready, sender)
-    else resolve({ kind: 'refused', refusal })
-    return 'done'
-  }
-
-  async #checkAlone(waiting: Waiting, sender: Sender): Promise<void> {
-    this.#checking += 1
-    const refusal = await waiting.request.check(sender, CHECK_ALONE_MS)
-    this.#checking -= 1
-    if (refusal === undefined) this.#enqueue({ ...waiting, checkedAt: this.#settings.now() })
-    else waiting.resolve({ kind: 'refused', refusal })
-  }
-
-  /** The requests that the account can pay for in time. */
-  async #price(present: readonly Waiting[], fees: Fees): Promise<readonly Ready[]> {
-    const ready: Ready[] = []
-    let promised = 0n
-    for (const waiting of present) {
-      const { gas, maxFeePerGas, expires } = waiting.request
-      const price = bid(fees, maxFeePerGas)
-      const cost = gas * (price?.maxFeePerGas ?? 0n)
-      if (price === undefined) void this.#decline(waiting, FEES_TOO_HIGH)
-      else if (!(await this.balance.covers(promised + cost, fees))) void this.#decline(waiting, NO_GAS)
-      else if (expires - this.#settings.now() < SHORTEST_MS) waiting.resolve(TOO_LATE)
-      else {
-        promised += cost
-        ready.push({ ...waiting, price })
-      }
-    }
-    return ready
-  }
-
-  /** The members whose possible loss is within the budget; the others wait for it without delaying anybody. */
-  async #reserve(members: readonly Ready[], { base, tip }: Fees): Promise<readonly Ready[]> {
-    // What is paid for a revert, when the base fee rises once before it is mined.
-    const price = base + base / 8n + tip
-    const reserve = async (each: Ready, size: number): Promise<boolean> => {
-      const held = await each.request.reserve(gasAtRisk(each, size) * price)
-      if (held === 'lost') each.resolve(GAS_LOST)
-      else if (held === 'in flight') this.#retryLater(each)
-      return held === 'held'
-    }
-    const held = await Promise.all(members.map((each) => reserve(each, members.length)))
-    const left = members.filter((_, place) => held[place])
-    const [only] = left
-    if (only === undefined || left.length > 1 || members.length === 1) return left
-    return (await reserve(only, 1)) ? left : []
-  }
-
-  #retryLater({ price: _price, ...waiting }: Ready): void {
-    this.#postponed.push(waiting)
-    if (this.#postponed.length > 1) return
-    void this.#settings.sleep(BUDGET_PAUSE_MS).then(() => {
-      for (const each of this.#postponed.splice(0)) this.#enqueue(each)
-    })
-  }
-
-  /** Checks whether somebody else has settled the payment, before the buyer is told that nothing was charged. */
-  async #decline({ request, resolve }: Waiting, result: SendResult | SignerBusy): Promise<void> {
-    const refusal = await request.check({ from: this.address }, CHECK_ALONE_MS)
-    const isKnown = refusal !== undefined && refusal.code !== 'chain_unavailable'
-    resolve(isKnown ? { kind: 'refused', refusal } : result)
-  }
-
   #sign(submission: Submission, nonce: number): Signed {
     const { account, network } = this.#settings
     const { to, data, gas } = submission.call
@@ -278,8 +280,8 @@ export class Signer {
   }
 
   /** Broadcasts all at once: a node holds a transaction until those with lower nonces have arrived. */
-  async #broadcast(signed: readonly Signed[]): Promise<void> {
-    if (!(await this.#nonces.extend(BROADCAST_MS))) {
+  async #broadcast(signed: readonly Signed[], fence: number | undefined): Promise<void> {
+    if (!(await this.#nonces.extend(BROADCAST_MS, fence))) {
       await Promise.all(signed.map((each) => this.#conclude(each, 'taken over')))
       return
     }
@@ -291,6 +293,7 @@ export class Signer {
       }),
     )
     const held = signed.filter((_, place) => outcomes[place] === 'taken' || outcomes[place] === 'occupied')
+    if (outcomes.some((outcome) => outcome !== 'taken')) this.#nonces.doubt()
     this.#nonces.markTaken(held.map(({ transaction }) => transaction.nonce))
     if (outcomes.includes('unfunded')) this.balance.declareEmpty()
     this.#nonces.markTaken(await fillGaps(this.#settings, signed, outcomes))

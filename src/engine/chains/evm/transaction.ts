@@ -29,6 +29,8 @@ export interface TransactionRequest extends TransactionCall {
    * cannot be recorded.
    */
   readonly reserve: (wei: bigint) => Promise<'held' | 'in flight' | 'lost'>
+  /** When the call was last simulated for a payer who may be trusted for a moment, in milliseconds since the epoch. */
+  readonly simulatedAt?: number | undefined
   /** The last check before signing, within `timeout` milliseconds: a refused request is not sent. Never rejects. */
   readonly check: (sender: Sender, timeout: number) => Promise<Refusal | undefined>
   /** Records the signed transaction before it is sent. */

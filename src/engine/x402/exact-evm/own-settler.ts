@@ -32,13 +32,26 @@ type Failed = Extract<Settlement, { readonly kind: 'failed' }>
 /** Settles with signers of this process, over a node of the operator’s choice. */
 export function createLocalSettler(context: SettlementContext): Settler {
   const { chain, payers } = context
+  /** When the payments that are being worked on were simulated, by payment. */
+  const simulated = new Map<string, number>()
   return {
     verifyContract: ({ payload: { payload } }, digest) =>
       verifyErc1271(chain, payload.authorization.from, digest, payload.signature),
-    simulate: (request) => preflight(context, orderOf(context, request.expected, signedOf(request))),
-    release: ({ expected }) => payers.release({ payer: expected.from, nonce: expected.nonce }),
-    settle: (request, journal) =>
-      settle(context, orderOf(context, request.expected, signedOf(request)), journal),
+    simulate: async (request) => {
+      const at = context.now()
+      const refusal = await preflight(context, orderOf(context, request.expected, signedOf(request)))
+      if (refusal === undefined) simulated.set(nameOf(request.expected), at)
+      return refusal
+    },
+    release: ({ expected }) => {
+      simulated.delete(nameOf(expected))
+      payers.release({ payer: expected.from, nonce: expected.nonce })
+    },
+    settle: (request, journal) => {
+      const { expected } = request
+      const order = orderOf(context, expected, signedOf(request))
+      return settle(context, order, journal, simulated.get(nameOf(expected)))
+    },
     resolve: (expected, dispatch, end, since) =>
       dispatch?.kind === 'own'
         ? resume(context, expected, dispatch, end, since)
@@ -55,14 +68,19 @@ export function createLocalSettler(context: SettlementContext): Settler {
   }
 }
 
+function nameOf({ from, nonce }: ExpectedTransfer): string {
+  return `${from}:${nonce}`
+}
+
 /**
  * Simulates once more right before it is sent, since the buyer’s funds may have moved while the handler ran and while
- * others were served; then waits for the block. A payment that its transaction has left out is sent once more, by itself.
+ * others were served, unless a payer who has paid before was simulated a moment ago, at `simulatedAt`; then waits for the block. A payment that its transaction has left out is sent once more, by itself.
  */
 export async function settle(
   context: SettlementContext,
   order: Order,
   journal: Journal,
+  simulatedAt?: number,
 ): Promise<Settlement> {
   const { expected, validBefore, sender } = order
   const exposure = exposureOf(expected, order)
@@ -82,7 +100,11 @@ export async function settle(
       const shared =
         standing === 'code' || sender !== undefined
           ? request
-          : { ...request, payer: { address: expected.from, standing } }
+          : {
+              ...request,
+              payer: { address: expected.from, standing },
+              ...(standing === 'known' && { simulatedAt }),
+            }
       const first = await follow(context, order, await context.signers.send(shared))
       if (first.kind !== 'left out') return first
       const alone = await follow(context, order, await context.signers.send(request))

@@ -1,5 +1,6 @@
 import { GAS, GAS_CONTRACT_WALLET } from '../../chains/evm/account.ts'
-import { bid } from '../../chains/evm/fees.ts'
+import { bid, type Bid } from '../../chains/evm/fees.ts'
+import type { Fees } from '../../chains/evm/chain.ts'
 import { STUCK, FEES_TOO_HIGH, SENDER_UNFUNDED } from '../../chains/evm/transaction.ts'
 import type { Refusal } from '../../base/errors.ts'
 import type { Exposure } from './payer-limits.ts'
@@ -26,14 +27,14 @@ export async function preflight(context: SettlementContext, order: Order): Promi
   const ready = signers.ready.filter((account) => account === (sender ?? account))
   const [from] = ready
   if (from === undefined) return unavailable(STUCK.detail)
-  const [suspended, fees] = await Promise.all([
-    losses.refuse(exposure.payer, payers.standing(exposure), limits.maxGasLoss),
-    context.fees.current(),
-  ])
+  const asked = context.fees.current()
+  signers.prepare()
+  const suspended = await losses.refuse(exposure.payer, payers.standing(exposure), limits.maxGasLoss)
   if (suspended !== undefined) return suspended
-  if (fees === undefined) return unavailable('the payment network cannot be reached now')
-  const price = bid(fees, limits.maxFeePerGas)
-  if (price === undefined) return unavailable(FEES_TOO_HIGH.detail)
+  const bidFor = (fees: Fees | undefined): Bid | undefined => fees && bid(fees, limits.maxFeePerGas)
+  // Old fees will do for a simulation, which then does not wait for those of now.
+  const price = bidFor(context.fees.last) ?? bidFor(await asked)
+  if (price === undefined) return withoutBid(await asked)
   const short = await payers.reserve(exposure)
   if (short !== undefined) return short
   const alone = async (): Promise<Refusal | undefined> => {
@@ -48,9 +49,14 @@ export async function preflight(context: SettlementContext, order: Order): Promi
     signedBy === 'key' && sender === undefined && context.multicall.isAvailable
       ? await context.simulations.simulate({ call, sender: { from, ...price }, alone })
       : await alone()
-  if (refusal === undefined || refusal === 'passed') return undefined
+  const passed = refusal === undefined || refusal === 'passed'
+  if (passed && bidFor(await asked) !== undefined) return undefined
   payers.release(exposure)
-  return refusal
+  return passed ? withoutBid(await asked) : refusal
+}
+
+function withoutBid(fees: Fees | undefined): Refusal {
+  return unavailable(fees === undefined ? 'the payment network cannot be reached now' : FEES_TOO_HIGH.detail)
 }
 
 function unavailable(detail: string): Refusal {

@@ -17,6 +17,7 @@ import {
   signTempo,
   signTransfer,
   startTempo,
+  payAs as payAsClient,
   stockPayer,
   type EchoedChallenge,
   type TransactionFaults,
@@ -39,8 +40,7 @@ function sign(challenge: EchoedChallenge, faults?: TransactionFaults, by: Hex = 
 
 /** The client of the registry, given our challenge as a 402. */
 function payAs(account: ViemAccount, challenge: EchoedChallenge): Promise<string> {
-  const headers = { 'WWW-Authenticate': Challenge.serialize(challenge) }
-  return stockPayer(chain.rpcUrl, account).createCredential(new Response('', { status: 402, headers }))
+  return payAsClient(chain.rpcUrl, account, challenge)
 }
 
 function rawOf(authorization: string): `0x76${string}` {

@@ -1,5 +1,5 @@
 import { keccak256 } from 'viem'
-import { Actions } from 'viem/tempo'
+import { Account, Actions, P256 } from 'viem/tempo'
 import { privateKeyToAccount } from 'viem/accounts'
 import t from 'tap'
 import type {
@@ -18,6 +18,7 @@ import {
   mined,
   openCredential,
   PATH_USD,
+  payAs,
   signTempo,
   startTempo,
   type EchoedChallenge,
@@ -64,6 +65,13 @@ async function fresh(): Promise<Signed> {
   const authorization = await signTempo(chain.rpcUrl, key, challenge)
   const raw = String(openCredential(authorization).payload['signature']) as Hex
   return { key, challenge, authorization, payment: counter.take(authorization), raw }
+}
+
+/** The payment of a new account with a passkey. */
+async function passkeyPayment(challenge: EchoedChallenge): Promise<string> {
+  const passkey = Account.fromP256(P256.randomPrivateKey())
+  await chain.fund(passkey.address)
+  return payAs(chain.rpcUrl, passkey, challenge)
 }
 
 /** What the wallet of a payment has paid to us. */
@@ -127,7 +135,7 @@ function recorded({ raw }: Signed): PayerTransaction {
   return { kind: 'payer', hash: keccak256(raw), raw }
 }
 
-t.test('loads the heavy libraries, and asks a node, at the first payment only', async (t) => {
+t.test('loads the heavy libraries at the first payment that is not the usual one only', async (t) => {
   const threads = (): number => {
     const report = process.report?.getReport() as unknown as { readonly workers: readonly unknown[] }
     return report.workers.length
@@ -139,9 +147,13 @@ t.test('loads the heavy libraries, and asks a node, at the first payment only', 
   for (let n = 0; n < 10; n += 1) quiet.challenge()
   t.equal(threads(), idle)
   t.equal(node.calls().length, before)
-  const { authorization } = await fresh()
-  await quiet.take(authorization).verify()
-  t.equal(threads(), idle + 1, 'one thread, at the first credential')
+  const { authorization, payment } = await fresh()
+  t.match(await quiet.take(authorization).verify(), { kind: 'verified' })
+  t.equal(node.calls().length, before, 'the signature of a key is checked here')
+  t.equal((await settle(payment)).kind, 'settled')
+  t.equal(threads(), idle, 'the usual payment needs none')
+  await quiet.take(await passkeyPayment(quiet.challenge())).verify()
+  t.equal(threads(), idle + 1, 'one thread, at the first passkey')
 })
 
 const BLOCKED: readonly (readonly [ConnectionState, string])[] = [
@@ -248,11 +260,11 @@ t.test(
 )
 
 t.test('replaces a thread that dies during a question, and leaves the payment as it was', async (t) => {
-  const signed = await fresh()
-  const asked = signed.payment.verify()
+  const authorization = await passkeyPayment(counter.challenge())
+  const asked = counter.take(authorization).verify()
   await counter.validator.close()
   t.match(await asked, { kind: 'refused', refusal: { code: 'chain_unavailable' } })
-  t.equal(await counter.refusal(signed.authorization), undefined, 'a new thread answers')
+  t.equal(await counter.refusal(authorization), undefined, 'a new thread answers')
   t.strictSame(counter.reports, [], 'an end that was ordered is no news')
 })
 

@@ -110,6 +110,33 @@ t.test('settles what waits in one transaction, and each payer its part of the ga
   t.type(await findBatch(ledger, transaction), 'string', 'its bytes are kept once')
 })
 
+t.test('settles a hundred payments in one transaction', async (t) => {
+  const context = await openBatching({ limits: { maxGasLoss: 10n ** 18n } })
+  const signed = await several(101)
+  for (const { expected } of signed) context.payers.note({ payer: expected.from }, 'settled')
+  const settlements = await Promise.all(signed.map((each) => settleOn(context, each)))
+  t.equal(settled(settlements).length, 101)
+  t.equal(await transactionsOf(context), 2)
+  for (const each of signed) t.equal(await chainControl.charges(each), 1)
+})
+
+t.test('divides payments into transactions of half a block', async (t) => {
+  const { gasLimit } = await chainControl.client.getBlock()
+  await chainControl.client.setBlockGasLimit({ gasLimit: 1_400_000n })
+  t.teardown(() => chainControl.client.setBlockGasLimit({ gasLimit }))
+  await chainControl.mine()
+  const context = await openBatching()
+  const signed = await several(10)
+  for (const { expected } of signed) context.payers.note({ payer: expected.from }, 'settled')
+  t.equal(settled(await Promise.all(signed.map((each) => settleOn(context, each)))).length, 10)
+  // One alone, and nine at 70,000 gas each beside 60,000.
+  t.equal(await transactionsOf(context), 2)
+  const more = await several(12)
+  for (const { expected } of more) context.payers.note({ payer: expected.from }, 'settled')
+  t.equal(settled(await Promise.all(more.map((each) => settleOn(context, each)))).length, 12)
+  t.ok((await transactionsOf(context)) >= 4)
+})
+
 t.test('settles one payment after the other where there is no batch contract', async (t) => {
   const code = await chainControl.client.getCode({ address: MULTICALL3 })
   await chain.setCode(MULTICALL3, '0x')

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { createTestClient, http, keccak256, publicActions } from 'viem'
 import type { SettlementAttempt } from '../../../../../src/engine/ledger/payment-record.ts'
 import type { Lease, Ledger } from '../../../../../src/engine/ledger/ledger.ts'
@@ -23,6 +23,7 @@ import type {
 import { base, startBase } from '../../../../support/base-chain.ts'
 import { openRpcProxy } from '../../../../support/rpc-proxy.ts'
 import { addressOf, randomKey, type Hex } from '../../../../support/payment.ts'
+import { until } from '../../../../support/until.ts'
 import { networkNamed } from '../../../../support/shipped-catalog.ts'
 
 const chain = await startBase()
@@ -410,6 +411,131 @@ t.test('replaces a transaction that every node has forgotten, and settles the la
   t.equal(await nonceOf(signer), 2, 'and what stood above it has its place')
   await node.mine({ blocks: 1 })
   t.equal(await mined(signer), 3)
+})
+
+/** A node whose broadcasts wait for `open`, once `close` was called. */
+async function gatedNode(t: Test) {
+  const proxy = await openRpcProxy(chain.rpcUrl)
+  t.teardown(proxy.close)
+  let gate: Promise<void> | undefined
+  let open = (): void => undefined
+  proxy.onCall(async (method) => {
+    if (method === 'eth_sendRawTransaction') await gate
+  })
+  const asked = (method: string): number => proxy.calls().filter((each) => each === method).length
+  return {
+    url: proxy.url,
+    asked,
+    close: () => (gate = new Promise((resolve) => (open = resolve))),
+    open: () => open(),
+  }
+}
+
+t.test('checks the next payment while the last one is broadcast, and sends them in order', async (t) => {
+  const gated = await gatedNode(t)
+  const signer = await signerOf(randomKey(), { url: gated.url })
+  t.equal(await nonceOf(signer), 0)
+  gated.close()
+  const first = nonceOf(signer)
+  await until('the first is broadcast', () => gated.asked('eth_sendRawTransaction') === 2)
+  const checked = new Promise<void>((resolve) => {
+    const check = async (): Promise<undefined> => {
+      resolve()
+      return undefined
+    }
+    void send(signer, GAS, newJournal(), { check })
+  })
+  await checked
+  t.equal(gated.asked('eth_sendRawTransaction'), 2)
+  gated.open()
+  t.equal(await first, 1)
+  await becomesIdle(signer)
+  t.equal(await mined(signer), 3)
+})
+
+t.test('checks a payment again whose turn comes long after its check', async (t) => {
+  const gated = await gatedNode(t)
+  const signer = await signerOf(randomKey(), { url: gated.url })
+  t.equal(await nonceOf(signer), 0)
+  gated.close()
+  const first = nonceOf(signer)
+  await until('the first is broadcast', () => gated.asked('eth_sendRawTransaction') === 2)
+  const refusal = { code: 'invalid_exact_evm_insufficient_balance', detail: 'spent meanwhile' } as const
+  let checks = 0
+  const journal = newJournal()
+  const second = send(signer, GAS, journal, {
+    check: async () => {
+      checks += 1
+      if (checks > 1) return refusal
+      clock += 3_000
+      gated.open()
+      return undefined
+    },
+  })
+  t.strictSame(await second, { kind: 'refused', refusal })
+  t.strictSame(journal.transactions, [], 'nothing was signed')
+  t.equal(await first, 1)
+  t.equal(await mined(signer), 2)
+})
+
+t.test('asks for no nonce that it knows, and for it again after two seconds', async (t) => {
+  const gated = await gatedNode(t)
+  const signer = await signerOf(randomKey(), { url: gated.url })
+  t.equal(await nonceOf(signer), 0)
+  await becomesIdle(signer)
+  const before = gated.asked('eth_getTransactionCount')
+  for (const nonce of [1, 2, 3]) {
+    t.equal(await nonceOf(signer), nonce)
+    await becomesIdle(signer)
+  }
+  t.equal(gated.asked('eth_getTransactionCount'), before)
+  clock += 2_000
+  t.equal(await nonceOf(signer), 4)
+  t.equal(gated.asked('eth_getTransactionCount'), before + 1)
+})
+
+t.test('continues above a transaction that another program has sent with the same key', async (t) => {
+  const key = randomKey()
+  const signer = await signerOf(key)
+  t.equal(await nonceOf(signer), 0)
+  await becomesIdle(signer)
+  const foreign = openAccount(key).sign({
+    chainId: base.id,
+    nonce: 1,
+    to: NOBODY,
+    data: '0x',
+    gas: GAS,
+    maxFeePerGas: 10n ** 11n,
+    maxPriorityFeePerGas: 10n ** 9n,
+  })
+  await node.setAutomine(false)
+  t.teardown(() => node.setAutomine(true))
+  await node.sendRawTransaction({ serializedTransaction: foreign.raw })
+  t.equal(await nonceOf(signer), 2, 'its nonce in the pool is taken')
+  await node.mine({ blocks: 1 })
+  t.equal(await mined(signer), 3)
+})
+
+t.test('does not continue an old count when another process has sent in between', async (t) => {
+  const key = randomKey()
+  const [one, two] = [await signerOf(key, { owner: 'one' }), await signerOf(key, { owner: 'two' })]
+  const nonces: number[] = []
+  for (const signer of [one, one, two, two, one, two]) {
+    nonces.push(await nonceOf(signer))
+    await becomesIdle(signer)
+  }
+  t.strictSame(nonces, upTo(6))
+})
+
+t.test('asks for the nonce again once the node has refused a transaction', async (t) => {
+  const gated = await gatedNode(t)
+  const signer = await signerOf(randomKey(), { url: gated.url })
+  t.equal(await nonceOf(signer), 0)
+  t.match(await send(signer, TOO_LITTLE_GAS), { kind: 'unsent' })
+  await becomesIdle(signer)
+  const before = gated.asked('eth_getTransactionCount')
+  t.equal(await nonceOf(signer), 1)
+  t.equal(gated.asked('eth_getTransactionCount'), before + 1)
 })
 
 function hexOf(text: string): Hex {
