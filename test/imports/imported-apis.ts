@@ -259,7 +259,8 @@ t.test('sells 20 operations of an API that Prism serves, each answer byte for by
   const openapi: Json = JSON.parse(await (await fetch(`${server.url}/openapi.json`)).text())
   const operations = members(at(openapi, 'paths')).flatMap(([path, item]) =>
     members(item).flatMap(([method, operation]) =>
-      path.startsWith('/paid/') && ['get', 'post', 'put', 'patch', 'delete'].includes(method)
+      at(operation, 'x-payment-info') !== undefined &&
+      ['get', 'post', 'put', 'patch', 'delete'].includes(method)
         ? [{ path, method: method.toUpperCase(), operation }]
         : [],
     ),
