@@ -68,13 +68,14 @@ export function createLocalSettler(context: SettlementContext): Settler {
   }
 }
 
-function nameOf({ from, nonce }: ExpectedTransfer): string {
+function nameOf({ from, nonce }: ExpectedPayment): string {
   return `${from}:${nonce}`
 }
 
 /**
  * Simulates once more right before it is sent, since the buyer’s funds may have moved while the handler ran and while
- * others were served, unless a payer who has paid before was simulated a moment ago, at `simulatedAt`; then waits for the block. A payment that its transaction has left out is sent once more, by itself.
+ * others were served, unless a payer who has paid before was simulated a moment ago, at `simulatedAt`; then waits for
+ * the block. A payment that its transaction has left out is sent once more, by itself.
  */
 export async function settle(
   context: SettlementContext,
