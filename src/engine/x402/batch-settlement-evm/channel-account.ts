@@ -18,10 +18,23 @@ export interface ChannelAccount {
   readonly isProven: boolean
   /** Since when money is unclaimed, in milliseconds since the epoch. */
   readonly unclaimedSince?: number
-  /** The last refund, by what has asked for it. */
-  readonly refund?: { readonly request: string; readonly result?: JsonObject }
+  readonly refund?: ChannelRefund
   /** Why the contract does not take its claim; it is not tried again until the channel is used. */
   readonly setAside?: string
+}
+
+/** The last refund of a channel. */
+export interface ChannelRefund {
+  /** What has asked for it: a copy gets the same result. */
+  readonly request: string
+  /** Atomic units. */
+  readonly amount: string
+  /** The nonce with which it was signed: once the chain has another one, it was carried out. */
+  readonly nonce: string
+  /** Milliseconds since the epoch. */
+  readonly at: number
+  /** Undefined while its outcome is not known. */
+  readonly result?: JsonObject
 }
 
 export interface StoredAccount {
@@ -64,6 +77,12 @@ export async function* listAccounts(
 
 export function changeAccount({ state }: StoredAccount, account: ChannelAccount): SchemeStateChange {
   return { previous: state, next: JSON.stringify(account) }
+}
+
+/** What a refund that is under way takes, in atomic units. */
+export function reserved(account: ChannelAccount | undefined): bigint {
+  const refund = account?.refund
+  return refund === undefined || refund.result !== undefined ? 0n : BigInt(refund.amount)
 }
 
 function parse(state: SchemeState): StoredAccount {

@@ -10,7 +10,7 @@ function topic(signature: string): `0x${string}` {
 export const DEPOSITED = topic('Deposited(bytes32,address,uint128,uint128)')
 const WITHDRAW_INITIATED = topic('WithdrawInitiated(bytes32,uint128,uint40)')
 const WITHDRAW_FINALIZED = topic('WithdrawFinalized(bytes32,address,uint128)')
-const REFUNDED = topic('Refunded(bytes32,address,uint128)')
+export const REFUNDED = topic('Refunded(bytes32,address,uint128)')
 
 /** Events after which a channel holds less than it did, or soon will. */
 export const SHRINKING = [WITHDRAW_INITIATED, WITHDRAW_FINALIZED, REFUNDED] as const

@@ -16,6 +16,8 @@ export interface ChannelMirror {
   readonly refundNonce: string
   /** When it was read, in milliseconds since the epoch; 0: it has changed since, and must be read again. */
   readonly readAt: number
+  /** When this service has claimed it last, in milliseconds since the epoch. */
+  readonly claimedAt?: number
 }
 
 export interface StoredMirror {
