@@ -9,8 +9,11 @@ import { addressOfKey } from '../chains/evm/signature.ts'
 /** The settings that payments require, by name; MPP alone is sufficient. */
 export function missingConfig(
   { payments, routes }: Catalog,
-  { payTo, signerKeys, channelKeys = [] }: Pick<PaymentConfig, 'payTo' | 'signerKeys'> &
-    Partial<Pick<PaymentConfig, 'channelKeys'>>,
+  {
+    payTo,
+    signerKeys,
+    channelKeys = [],
+  }: Pick<PaymentConfig, 'payTo' | 'signerKeys'> & Partial<Pick<PaymentConfig, 'channelKeys'>>,
   networks: AllNetworks,
   names: SettingNames,
 ): string[] {

@@ -192,7 +192,6 @@ function settlementResponse({ transaction, network, payer, amount, extra }: Rece
 function withUsage({ usage }: PaymentRecord, receipt: Receipt): Receipt {
   return usage === undefined ? receipt : { ...receipt, extra: { ...receipt.extra, usage } }
 }
-}
 
 /** An answer to a payment that has settled. */
 interface Settled {

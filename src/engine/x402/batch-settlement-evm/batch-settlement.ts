@@ -23,9 +23,7 @@ interface ChannelSettings extends Pick<SchemeContext, 'ledger' | 'owner' | 'now'
   /** Sign claims and refunds. The first is named in offers; the others are kept for the channels that name them. */
   readonly authorizerKeys: readonly `0x${string}`[]
   /** Node and gas accounts of a network; undefined: this process has none. */
-  readonly settlementOf: (
-    network: Network,
-  ) => (() => Promise<Omit<SettlementContext, 'limits'>>) | undefined
+  readonly settlementOf: (network: Network) => (() => Promise<Omit<SettlementContext, 'limits'>>) | undefined
 }
 
 interface ChannelNetworks {

@@ -55,7 +55,7 @@ export async function readAccount(
   network: string,
   id: ChannelId,
 ): Promise<StoredAccount> {
-  return parse(await states.get(accountName(network, id)))
+  return parseAccount(await states.get(accountName(network, id)))
 }
 
 /** Every channel of a network through which something was bought. */
@@ -69,7 +69,7 @@ export async function* listAccounts(
 }> {
   const prefix = `${PREFIX}account:${network}:`
   for await (const state of states.list(prefix)) {
-    const { account } = parse(state)
+    const { account } = parseAccount(state)
     const id = state.name.slice(prefix.length)
     if (account !== undefined && isChannelId(id)) yield { id, state, account }
   }
@@ -85,7 +85,7 @@ export function reserved(account: ChannelAccount | undefined): bigint {
   return refund === undefined || refund.result !== undefined ? 0n : BigInt(refund.amount)
 }
 
-function parse(state: SchemeState): StoredAccount {
+export function parseAccount(state: SchemeState): StoredAccount {
   if (state.text === '') return { state, account: undefined }
   const account: ChannelAccount = JSON.parse(state.text)
   return { state, account }

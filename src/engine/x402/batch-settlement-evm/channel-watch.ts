@@ -88,7 +88,10 @@ function watchName(network: string): string {
 }
 
 /** Until when a chain was watched by whichever process: milliseconds since the epoch. */
-export async function watchedAt({ ledger, network }: Pick<ChannelNetwork, 'ledger' | 'network'>): Promise<number> {
+export async function watchedAt({
+  ledger,
+  network,
+}: Pick<ChannelNetwork, 'ledger' | 'network'>): Promise<number> {
   return parse((await ledger.states.get(watchName(network.id))).text)?.at ?? 0
 }
 

@@ -27,6 +27,9 @@ export type ClaimScope = 'due' | 'all'
 
 /** What a round of claims has done. Amounts are in atomic units. */
 export interface ClaimRound {
+  /** CAIP-2. */
+  readonly network: string
+  readonly token: Address
   /** Channels that were claimed. */
   readonly channels: number
   readonly claimed: bigint
@@ -54,7 +57,10 @@ interface Due {
 }
 
 /** What is unclaimed of a channel, in atomic units. */
-export function unclaimedOf({ charged }: ChannelAccount, { claimed }: Pick<ChannelMirror, 'claimed'>): bigint {
+export function unclaimedOf(
+  { charged }: ChannelAccount,
+  { claimed }: Pick<ChannelMirror, 'claimed'>,
+): bigint {
   const open = BigInt(charged) - BigInt(claimed)
   return open > 0n ? open : 0n
 }
@@ -66,7 +72,16 @@ export function unclaimedOf({ charged }: ChannelAccount, { claimed }: Pick<Chann
 export async function claimChannels(on: ChannelNetwork, scope: ClaimScope): Promise<ClaimRound> {
   const underWay = await followClaims(on)
   const due = await gather(on, scope, underWay)
-  const round = { channels: 0, claimed: 0n, settled: 0n, transactions: new Array<string>(), setAside: 0 }
+  const { network } = on
+  const round = {
+    network: network.id,
+    token: network.token.address,
+    channels: 0,
+    claimed: 0n,
+    settled: 0n,
+    transactions: new Array<string>(),
+    setAside: 0,
+  }
   for (const [authorizer, rows] of byAuthorizer(due)) {
     const key = on.authorizers.get(authorizer)
     if (key === undefined) {
@@ -89,13 +104,13 @@ async function gather(
 ): Promise<readonly Due[]> {
   const due: Due[] = []
   for await (const { id, account } of listAccounts(on.ledger, on.network.id)) {
-    if (account.refund !== undefined && account.refund.result === undefined) await lookAtRefund(on, id, account)
+    if (account.refund !== undefined && account.refund.result === undefined)
+      await lookAtRefund(on, id, account)
     if (underWay.has(id) || (account.setAside !== undefined && scope === 'due')) continue
     const { mirror } = await readMirror(on.ledger, on.network.id, id)
     const row = mirror === undefined ? undefined : rowOf(account, mirror)
     if (mirror === undefined || row === undefined) continue
-    if (scope === 'all' || isDue(on, account, mirror))
-      due.push({ id, row, claimed: BigInt(mirror.claimed) })
+    if (scope === 'all' || isDue(on, account, mirror)) due.push({ id, row, claimed: BigInt(mirror.claimed) })
   }
   return due
 }
@@ -207,7 +222,11 @@ async function setAside(on: ChannelNetwork, { id, row }: Due, round: Counted): P
   round.setAside += 1
 }
 
-async function noteClaimed({ ledger, network, clock }: ChannelNetwork, id: ChannelId, total: bigint): Promise<void> {
+async function noteClaimed(
+  { ledger, network, clock }: ChannelNetwork,
+  id: ChannelId,
+  total: bigint,
+): Promise<void> {
   await updateMirror(ledger, network.id, id, (mirror) => {
     if (mirror === undefined) return undefined
     const claimed = BigInt(mirror.claimed) > total ? mirror.claimed : total.toString()
@@ -274,7 +293,12 @@ async function followClaims(on: ChannelNetwork): Promise<ReadonlySet<ChannelId>>
       const next = JSON.stringify({ ...claim, block: followed.block })
       await ledger.commit([], [{ previous: state, next }])
       for (const id of claim.channels)
-        await updateMirror(ledger, network.id, id, (mirror) => mirror && { ...mirror, claimedAt: clock.now() })
+        await updateMirror(
+          ledger,
+          network.id,
+          id,
+          (mirror) => mirror && { ...mirror, claimedAt: clock.now() },
+        )
     }
   }
   return underWay
@@ -303,12 +327,15 @@ async function follow(on: ChannelNetwork, { hash, channels, at, block }: SentCla
     // Both when it has succeeded and when it has not, the chain says what is claimed.
     if (!(await refreshAll(on, channels))) return { kind: 'under way' }
     const { block: number, blockHash, succeeded } = seen.result
-    return succeeded ? { kind: 'mined', block: { number: Number(number), hash: blockHash } } : { kind: 'over' }
+    return succeeded
+      ? { kind: 'mined', block: { number: Number(number), hash: blockHash } }
+      : { kind: 'over' }
   }
   const known = await chain.knows(hash)
   if (known.kind !== 'result' || known.result) return { kind: 'under way' }
   // It may have been replaced at a higher fee: then the channels show it.
-  if (on.clock.now() - at < GIVEN_UP_MS) return (await areClaimed(on, channels)) ? { kind: 'over' } : { kind: 'under way' }
+  if (on.clock.now() - at < GIVEN_UP_MS)
+    return (await areClaimed(on, channels)) ? { kind: 'over' } : { kind: 'under way' }
   return (await refreshAll(on, channels)) ? { kind: 'over' } : { kind: 'under way' }
 }
 

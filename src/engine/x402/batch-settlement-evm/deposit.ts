@@ -67,7 +67,10 @@ export async function simulateDeposit(on: ChannelNetwork, deposit: Deposit): Pro
         code: 'invalid_batch_settlement_evm_insufficient_balance',
         detail: 'the payer does not hold what it wants to deposit',
       }
-    : { code: 'invalid_batch_settlement_evm_deposit_simulation_failed', detail: 'the contract would not take it' }
+    : {
+        code: 'invalid_batch_settlement_evm_deposit_simulation_failed',
+        detail: 'the contract would not take it',
+      }
 }
 
 const UNREACHABLE: Refusal = {
@@ -142,4 +145,3 @@ function failed(detail: string): Deposited {
     refusal: { code: 'invalid_batch_settlement_evm_deposit_transaction_failed', detail },
   }
 }
-

@@ -24,9 +24,7 @@ export interface ClaimEntry {
   readonly total: bigint
 }
 
-const DOMAIN = keccak256(
-  'EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)',
-)
+const DOMAIN = keccak256('EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)')
 const NAME = keccak256('x402 Batch Settlement')
 const VERSION = keccak256('1')
 const CHANNEL_CONFIG = keccak256(
