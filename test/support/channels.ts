@@ -7,11 +7,12 @@ import {
 } from '@x402/evm/batch-settlement/client'
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch'
 import { fileURLToPath } from 'node:url'
-import { createPublicClient, createWalletClient, http, parseAbi } from 'viem'
+import { createPublicClient, createTestClient, createWalletClient, http, parseAbi } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { CHANNELS } from '../../src/engine/x402/batch-settlement-evm/contracts.ts'
 import { base } from './base-chain.ts'
 import { challengeOf, randomKey, type Hex } from './payment.ts'
+import { runProgram } from './server.ts'
 import { openShop, type Shop } from './shop.ts'
 
 const CATALOG = fileURLToPath(new URL('../fixtures/channels/catalog.yaml', import.meta.url))
@@ -24,12 +25,23 @@ const CONTRACT = parseAbi([
 /** A shop that is paid through channels, with the key that signs its claims. */
 export interface ChannelShop extends Shop {
   readonly authorizerKey: Hex
+  /** Lets so many seconds pass on the chain. */
+  travel(seconds: number): Promise<void>
 }
 
 export async function openChannelShop(more: Readonly<Record<string, string>> = {}): Promise<ChannelShop> {
   const authorizerKey = randomKey()
   const shop = await openShop(async () => ({ CATALOG, CHANNEL_AUTHORIZER_KEY: authorizerKey, ...more }))
-  return Object.assign(shop, { authorizerKey })
+  const client = createTestClient({ mode: 'anvil', chain: base, transport: http(shop.chain.rpcUrl) })
+  const travel = async (seconds: number): Promise<void> => {
+    await client.increaseTime({ seconds })
+    await client.mine({ blocks: 1 })
+  }
+  // The shop reads its address anew after a restart.
+  return Object.create(shop, {
+    authorizerKey: { value: authorizerKey },
+    travel: { value: travel },
+  }) as ChannelShop
 }
 
 /** The client of the x402 SDK as it comes from the registry, with a node of its own. */
@@ -178,4 +190,38 @@ export async function fundByStranger(
   })
   const node = createPublicClient({ chain: base, transport: http(rpcUrl) })
   await node.waitForTransactionReceipt({ hash, pollingInterval: 20 })
+}
+
+function environment(shop: ChannelShop, more: Readonly<Record<string, string>>): Record<string, string> {
+  return {
+    CATALOG,
+    BASE_URL: shop.baseUrl,
+    PAY_TO: shop.payTo,
+    SETTLER_PRIVATE_KEY: shop.settlerKey,
+    RPC_URL_8453: shop.node.url,
+    CHANNEL_AUTHORIZER_KEY: shop.authorizerKey,
+    ...more,
+  }
+}
+
+/** `ratecard payments claim`, as an operator runs it. */
+export function claimNow(shop: ChannelShop, more: Readonly<Record<string, string>> = {}) {
+  return runProgram(['payments', 'claim', '--data-dir', shop.server.dataDir], environment(shop, more))
+}
+
+interface ChannelRow {
+  readonly charged: string
+  readonly claimed: string
+  readonly unclaimed: string
+  readonly state: string
+}
+
+/** `ratecard payments list --channels`. */
+export async function listChannels(
+  shop: ChannelShop,
+  more: Readonly<Record<string, string>> = {},
+): Promise<readonly ChannelRow[]> {
+  const args = ['payments', 'list', '--channels', '--json', '--data-dir', shop.server.dataDir]
+  const { stdout } = await runProgram(args, environment(shop, more))
+  return JSON.parse(stdout) as readonly ChannelRow[]
 }

@@ -1,7 +1,4 @@
-import {
-  listChannelBalances,
-  type ChannelBalance,
-} from '../../engine/x402/batch-settlement-evm/channel-balances.ts'
+import { listChannelBalances } from '../../engine/x402/batch-settlement-evm/channel-balances.ts'
 import { countOf } from '../../engine/base/words.ts'
 import type { Call } from '../command.ts'
 import { columns } from '../terminal-text.ts'
@@ -13,9 +10,7 @@ const HEAD = ['CHANNEL', 'NETWORK', 'PAYER', 'DEPOSITED', 'CHARGED', 'UNCLAIMED'
 /** Lists channels, those with the most unclaimed money first. */
 export async function listChannels({ flags, terminal, ...rest }: Call): Promise<number> {
   return withLedger({ flags, terminal, ...rest }, async (ledger) => {
-    const found: ChannelBalance[] = []
-    for await (const each of listChannelBalances(ledger)) found.push(each)
-    const rows = found
+    const rows = (await listChannelBalances(ledger))
       .toSorted((one, other) => Number(other.unclaimed - one.unclaimed))
       .map(({ network, id, payer, token, deposited, charged, claimed, unclaimed, ...each }) => ({
         channel: id,

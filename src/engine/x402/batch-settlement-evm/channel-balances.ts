@@ -24,7 +24,10 @@ export interface ChannelBalance {
 }
 
 /** Every channel that was ever used, on every network, in no order. */
-export async function* listChannelBalances(ledger: Pick<Ledger, 'states'>): AsyncGenerator<ChannelBalance> {
+export async function listChannelBalances(
+  ledger: Pick<Ledger, 'states'>,
+): Promise<readonly ChannelBalance[]> {
+  const balances: ChannelBalance[] = []
   const prefix = `${PREFIX}account:`
   for await (const state of ledger.states.list(prefix)) {
     const { account } = parseAccount(state)
@@ -35,7 +38,7 @@ export async function* listChannelBalances(ledger: Pick<Ledger, 'states'>): Asyn
     const { mirror } = await readMirror(ledger, network, id)
     const [charged, claimed] = [BigInt(account.charged), BigInt(mirror?.claimed ?? 0)]
     const unclaimed = charged > claimed ? charged - claimed : 0n
-    yield {
+    balances.push({
       network,
       id,
       payer: account.config.payer,
@@ -47,6 +50,7 @@ export async function* listChannelBalances(ledger: Pick<Ledger, 'states'>): Asyn
       unclaimedSince: unclaimed === 0n ? undefined : account.unclaimedSince,
       isClosing: mirror !== undefined && mirror.withdrawalAt !== 0,
       setAside: account.setAside,
-    }
+    })
   }
+  return balances
 }

@@ -189,6 +189,7 @@ async function claimRows(
       return
     case 'unknown':
       // It is followed in the next round.
+      on.report(`the claim ${outcome.hash} is in no block yet`)
       return
   }
 }
