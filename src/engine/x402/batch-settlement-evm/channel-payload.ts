@@ -95,8 +95,7 @@ const schema = {
     },
     amount: decimal,
   },
-  if: { properties: { type: { const: 'deposit' } } },
-  then: { required: ['deposit'] },
+  anyOf: [{ properties: { type: { not: { const: 'deposit' } } } }, { required: ['deposit'] }],
 }
 
 const validate = new Ajv2020({ validateSchema: false }).compile<Sent>(schema)
