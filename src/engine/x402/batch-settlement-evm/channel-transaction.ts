@@ -53,7 +53,7 @@ export async function sendCall(on: ChannelNetwork, call: ChannelCall): Promise<O
     gas,
     maxFeePerGas: limits.maxFeePerGas,
     expires,
-    reserve: (wei) => budget.hold({ id: risk, standing, wei }, limits.maxGasLoss),
+    reserve: (wei) => budget.hold({ id: risk, standing, payments: 'one', wei }, limits.maxGasLoss),
     check: async (sender: Sender, timeout: number) => {
       const answer = await chain.call(CHANNELS, data, sender, timeout)
       if (answer.kind === 'result') return undefined
