@@ -88,7 +88,12 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     const server = createHttpServer()
     const url = `http://localhost:${await listen(server, 0, '127.0.0.1')}`
     opened.defer(() => closeServer(server, DRAIN_MS))
-    const x402Options = { payTo, rpcUrls: { [NETWORK]: chain.rpcUrl }, signerKeys: [signerKey], channelKeys: [signerKey] }
+    const x402Options = {
+      payTo,
+      rpcUrls: { [NETWORK]: chain.rpcUrl },
+      signerKeys: [signerKey],
+      channelKeys: [signerKey],
+    }
     const settings = { ...options, baseUrl: url, dataDir, payments: { x402: x402Options } }
     const { options: more, prepare } = (service = await openService(settings, 'sandbox'))
     app = await openRatecard(
@@ -118,7 +123,12 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
 
 /** The local chain takes the place of the networks in the catalog. */
 function onTestChain(catalog: Catalog, network: string): Catalog {
-  const { schemes = ['exact'], channels = USUAL_CHANNELS, timeout = 60_000, v1 = true } = catalog.payments.x402 ?? {}
+  const {
+    schemes = ['exact'],
+    channels = USUAL_CHANNELS,
+    timeout = 60_000,
+    v1 = true,
+  } = catalog.payments.x402 ?? {}
   const x402Terms = { schemes, channels, timeout, v1, networks: [network], limits: {}, testnet: false }
   return { ...catalog, payments: { ...catalog.payments, x402: x402Terms, mpp: undefined } }
 }

@@ -137,7 +137,7 @@ export function openNetworks(deps: NetworkDeps): AllNetworks {
     channels: openChannels({
       ...context,
       authorizerKeys: config.channelKeys ?? [],
-      settlementOf: x402.ownSettlement,
+      settlementOf: (network) => x402.ownSettlement(network),
     }),
     schemes: schemes.map((open) => open(context)),
     mpp: openMppNetworks({ ...runtime, names, baseUrl, recipient, secretKeys, rpcUrls, report }),
