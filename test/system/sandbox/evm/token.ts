@@ -160,6 +160,8 @@ t.test('the committed artifacts equal the compiled Solidity sources', async (t) 
     Multicall: multicall,
     Permit2: permit2,
     UptoProxy: uptoProxy,
+    Channels: channels,
+    DepositCollector: collector,
   })) {
     const source = readFileSync(new URL(`../../../../src/sandbox/evm/${name}.sol`, import.meta.url))
     t.equal(sourceSha256, createHash('sha256').update(source).digest('hex'), 'otherwise run: npm run token')
