@@ -45,6 +45,7 @@ export function readEnv(variables: Variables, service: ServiceVariables = {}): E
 /** What `SETTINGS` says about each is not repeated here. */
 function readSettings(reader: Reader) {
   const { environment, catalog, host, trustProxy, drainSeconds, payTo, settlerKeys, refundKey } = SETTINGS
+  const { channelKeys } = SETTINGS
   const { mppRecipient, mppSecretKeys, receiptKeys, ledger, cache, ledgerUnsafe, ledgerReplicas } = SETTINGS
   const { metricsPort, metricsToken, noColor, forceColor, allowTestNetworks } = SETTINGS
   return {
@@ -57,6 +58,7 @@ function readSettings(reader: Reader) {
     allowTestNetworks: reader.flag(allowTestNetworks.variable),
     payTo: reader.address(payTo.variable),
     settlerKeys: reader.keys(settlerKeys.variable),
+    channelKeys: reader.keys(channelKeys.variable),
     refundKey: reader.keys(refundKey.variable)[0],
     facilitators: reader.facilitators(),
     mppRecipient: reader.address(mppRecipient.variable),

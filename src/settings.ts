@@ -96,6 +96,14 @@ export const SETTINGS = {
     otherwise: 'none',
     text: 'Private keys (64 hexadecimal digits) of the accounts that send settlements and pay their gas; in a variable separated by commas. They hold gas money and nothing else.',
   },
+  channelKeys: {
+    group: 'first',
+    option: 'payments.x402.channelKeys',
+    variable: 'CHANNEL_AUTHORIZER_KEY',
+    type: 'readonly string[]',
+    otherwise: 'none: no channels are offered',
+    text: 'Private keys that sign claims and refunds of channels (scheme `batch-settlement`); in a variable separated by commas. They need no money. Channels name the address of the first; keep earlier keys behind it until their channels are empty.',
+  },
   rpcUrls: {
     group: 'first',
     option: 'payments.x402.rpcUrls',

@@ -201,6 +201,7 @@ export const COMMANDS: readonly Command[] = [
       since: SINCE,
       limit: { value: 'N', text: 'show at most this many; default: 50' },
       totals: { text: 'show totals only' },
+      channels: { text: 'list the channels of buyers instead, and what each of them owes' },
       json: JSON_OUTPUT,
       ...STORED,
     },
@@ -211,6 +212,16 @@ export const COMMANDS: readonly Command[] = [
       "ratecard payments list --sandbox --json | jq '.[].payment'",
     ],
     run: async (call) => (await import('./payments/list.ts')).listPayments(call),
+  },
+  {
+    name: 'payments claim',
+    summary: 'claim now what the channels of buyers owe, and have it paid out',
+    operands: [],
+    options: { json: JSON_OUTPUT, catalog: CATALOG, ...STORED },
+    examples: [
+      'CHANNEL_AUTHORIZER_KEY=… SETTLER_PRIVATE_KEY=… RPC_URL_8453=https://… ratecard payments claim',
+    ],
+    run: async (call) => (await import('./payments/claim.ts')).claimPayments(call),
   },
   {
     name: 'payments show',

@@ -5,6 +5,10 @@ import { findRefundsDue } from '../engine/ledger/clean-up.ts'
 import type { Ledger } from '../engine/ledger/ledger.ts'
 import type { PaymentRecord } from '../engine/ledger/payment-record.ts'
 import type { NetworkHealth } from '../engine/payment/network-health.ts'
+import {
+  listChannelBalances,
+  type ChannelBalance,
+} from '../engine/x402/batch-settlement-evm/channel-balances.ts'
 import type { Revenue } from './revenue.ts'
 
 export interface DenyList {
@@ -45,6 +49,8 @@ export class Readings {
   /** Payments of which nobody knows yet whether they have settled. */
   readonly unknown: () => Promise<number>
   readonly refundsDue: () => Promise<readonly PaymentRecord[]>
+  /** The channels of buyers. */
+  readonly channels: () => Promise<readonly ChannelBalance[]>
 
   constructor(sources: MetricSources, revenue: Revenue) {
     const { ledger, now } = sources
@@ -52,6 +58,8 @@ export class Readings {
     this.revenue = revenue
     const unknown = recent(now, () => countUnknown(ledger, now()))
     const due = recent(now, () => findRefundsDue(ledger, MOST_COUNTED))
+    const channels = recent(now, () => listChannelBalances(ledger))
+    this.channels = () => channels().catch(() => [])
     this.unknown = () => unknown().catch(() => Number.NaN)
     this.refundsDue = () => due().catch(() => [])
   }

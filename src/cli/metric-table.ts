@@ -1,6 +1,7 @@
 import { findAsset } from '../engine/base/networks.ts'
 import type { SourceFigures } from '../engine/service-definition.ts'
 import type { NetworkHealth } from '../engine/payment/network-health.ts'
+import type { ChannelBalance } from '../engine/x402/batch-settlement-evm/channel-balances.ts'
 import type { Readings } from './metric-readings.ts'
 
 /** Every label is a name of the catalog, of a setting, of a network or of an error: none can be made up by a caller. */
@@ -84,6 +85,19 @@ function byRefundDue(valueOf: (amount: number) => number): Reading['rows'] {
     })
 }
 
+/** One value of each channel: values with the same labels are summed. */
+function byChannels(valueOf: (channel: ChannelBalance, decimals: number) => number): Reading['rows'] {
+  return async (readings) =>
+    (await readings.channels()).map((channel) => {
+      const { network } = channel
+      const { symbol: token, decimals } = findAsset(network, channel.token) ?? {
+        symbol: 'unknown',
+        decimals: 0,
+      }
+      return [{ network, token }, valueOf(channel, decimals)]
+    })
+}
+
 export const READINGS: readonly Reading[] = [
   {
     name: 'ratecard_revenue_total',
@@ -122,6 +136,22 @@ export const READINGS: readonly Reading[] = [
     help: 'What is owed back, in units of the token',
     labels: ['network', 'token'],
     rows: byRefundDue((amount) => amount),
+  },
+  {
+    name: 'ratecard_channels_unclaimed_amount',
+    kind: 'gauge',
+    help: 'What channels owe and was not claimed yet, in units of the token',
+    labels: ['network', 'token'],
+    rows: byChannels(({ unclaimed }, decimals) => Number(unclaimed) / 10 ** decimals),
+  },
+  {
+    name: 'ratecard_channels_unclaimed_at_risk_amount',
+    kind: 'gauge',
+    help: 'The part of it whose channel is being withdrawn from or cannot be claimed',
+    labels: ['network', 'token'],
+    rows: byChannels(({ unclaimed, isClosing, setAside }, decimals) =>
+      isClosing || setAside !== undefined ? Number(unclaimed) / 10 ** decimals : 0,
+    ),
   },
   {
     name: 'ratecard_signer_balance',

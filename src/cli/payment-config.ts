@@ -2,7 +2,7 @@ import type { PaymentConfig } from '../engine/app/compose.ts'
 import { readPayments } from '../engine/app/options.ts'
 import type { PaymentOptions, RatecardOptions } from '../engine/app/ratecard-options.ts'
 import { VARIABLES } from '../engine/app/setting-names.ts'
-import type { Catalog, OutsideSource } from '../engine/catalog/catalog.ts'
+import { USUAL_CHANNELS, type Catalog, type OutsideSource } from '../engine/catalog/catalog.ts'
 import { isLoopback } from '../engine/base/loopback.ts'
 import { addressOfKey } from '../engine/chains/evm/signature.ts'
 import type { StandIns } from '../engine/service-definition.ts'
@@ -35,7 +35,13 @@ function paymentOptions(env: Env): PaymentOptions {
   return {
     allowTestNetworks: env.allowTestNetworks,
     receiptKeys: env.receiptKeys,
-    x402: { payTo: env.payTo, signerKeys: env.settlerKeys, facilitators: env.facilitators, rpcUrls },
+    x402: {
+      payTo: env.payTo,
+      signerKeys: env.settlerKeys,
+      channelKeys: env.channelKeys,
+      facilitators: env.facilitators,
+      rpcUrls,
+    },
     mpp: { recipient: env.mppRecipient, secretKeys: env.mppSecretKeys, rpcUrls },
   }
 }
@@ -50,6 +56,7 @@ export function sandboxPayments(
     x402: {
       payTo: evm.payTo,
       signerKeys: [evm.settlerKey],
+      channelKeys: [evm.settlerKey],
       rpcUrls: byNetwork({ [evm.chainId]: evm.rpcUrl }),
     },
     mpp: {
@@ -76,6 +83,7 @@ export function inSandbox(catalog: Catalog, { evm, tempo }: Sandbox): Catalog {
     timeout: catalog.payments.x402?.timeout ?? 60_000,
     networks: [`eip155:${evm.chainId}`],
     schemes: catalog.payments.x402?.schemes ?? ['exact'],
+    channels: catalog.payments.x402?.channels ?? USUAL_CHANNELS,
     v1: catalog.payments.x402?.v1 ?? true,
     limits: {},
     testnet: false,

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { x402 } from '../buyer/protocols/x402.ts'
-import type { Catalog } from './catalog/catalog.ts'
+import { USUAL_CHANNELS, type Catalog } from './catalog/catalog.ts'
 import { attach, createHttpServer, listen } from './http/server.ts'
 import { closeServer } from './http/shutdown.ts'
 import { findNetwork } from './base/networks.ts'
@@ -88,7 +88,12 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     const server = createHttpServer()
     const url = `http://localhost:${await listen(server, 0, '127.0.0.1')}`
     opened.defer(() => closeServer(server, DRAIN_MS))
-    const x402Options = { payTo, rpcUrls: { [NETWORK]: chain.rpcUrl }, signerKeys: [signerKey] }
+    const x402Options = {
+      payTo,
+      rpcUrls: { [NETWORK]: chain.rpcUrl },
+      signerKeys: [signerKey],
+      channelKeys: [signerKey],
+    }
     const settings = { ...options, baseUrl: url, dataDir, payments: { x402: x402Options } }
     const { options: more, prepare } = (service = await openService(settings, 'sandbox'))
     app = await openRatecard(
@@ -118,8 +123,13 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
 
 /** The local chain takes the place of the networks in the catalog. */
 function onTestChain(catalog: Catalog, network: string): Catalog {
-  const { schemes = ['exact'], timeout = 60_000, v1 = true } = catalog.payments.x402 ?? {}
-  const x402Terms = { schemes, timeout, v1, networks: [network], limits: {}, testnet: false }
+  const {
+    schemes = ['exact'],
+    channels = USUAL_CHANNELS,
+    timeout = 60_000,
+    v1 = true,
+  } = catalog.payments.x402 ?? {}
+  const x402Terms = { schemes, channels, timeout, v1, networks: [network], limits: {}, testnet: false }
   return { ...catalog, payments: { ...catalog.payments, x402: x402Terms, mpp: undefined } }
 }
 

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { brandFiles } from '../../src/engine/documents/page-frame.ts'
 import { spellPrice } from '../../src/engine/catalog/price/text.ts'
-import type { Parameter } from '../../src/engine/catalog/catalog.ts'
+import { USUAL_CHANNELS, type Parameter } from '../../src/engine/catalog/catalog.ts'
 import { loadCatalog } from '../../src/engine/catalog/load.ts'
 import { documentNames } from '../../src/engine/documents/all.ts'
 import {
@@ -146,6 +146,7 @@ t.test('buyers can pay on Base first, on three further networks and by the secon
   t.strictSame(catalog.payments.x402, {
     networks: ['eip155:8453', 'eip155:137', 'eip155:42161', 'eip155:43114'],
     schemes: ['exact'],
+    channels: USUAL_CHANNELS,
     timeout: 60_000,
     v1: true,
     limits: {},

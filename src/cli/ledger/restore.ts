@@ -1,5 +1,5 @@
-import { backupRecords, verifyBackup } from '../../engine/ledger/backup.ts'
-import { restoreRecords, type RestoreResult } from '../../engine/ledger/restore.ts'
+import { backupRecords, backupStates, verifyBackup } from '../../engine/ledger/backup.ts'
+import { restoreRecords, restoreStates, type RestoreResult } from '../../engine/ledger/restore.ts'
 import type { Call } from '../command.ts'
 import { countOf } from '../../engine/base/words.ts'
 import { withLedger } from '../payments/open-ledger.ts'
@@ -16,8 +16,13 @@ export async function restoreLedger(call: Call): Promise<number> {
     call,
     async (ledger) => {
       const result = await restoreRecords(ledger, backupRecords(readLines(file)))
-      if (flags.given('json')) terminal.out(JSON.stringify({ file, records, ...result }, null, 2))
-      else for (const line of linesOf(records, result)) terminal.out(line)
+      const states = await restoreStates(ledger, backupStates(readLines(file)))
+      const report = { file, records, ...result, ...(states > 0 && { states }) }
+      if (flags.given('json')) terminal.out(JSON.stringify(report, null, 2))
+      else {
+        for (const line of linesOf(records, result)) terminal.out(line)
+        if (states > 0) terminal.out(`${countOf(states, 'state')} of channels put back`)
+      }
       return result.busy === 0 ? 0 : 1
     },
     'create',

@@ -18,6 +18,7 @@ const SHOWN = 50
 
 export async function listPayments(call: Call): Promise<number> {
   const { flags, terminal } = call
+  if (flags.given('channels')) return (await import('./list-channels.ts')).listChannels(call)
   const fits = filterOf(call, systemRuntime.now())
   const limit = limitOf(call)
   return withLedger(call, async (ledger) => {

@@ -120,6 +120,7 @@ function documentsOf(catalog: Catalog, baseUrl: string): ReadonlyMap<string, str
     payTo: SOMEBODY,
     rpcUrls: payments.mpp === undefined ? {} : { [payments.mpp.chain]: NOWHERE },
     signerKeys: [],
+    channelKeys: [],
     mppRecipient: SOMEBODY,
     mppSecretKeys: [SECRET],
     facilitators: [{ url: NOWHERE, token: undefined }],

@@ -12,6 +12,8 @@ import type { OnFacilitatorOutcome } from '../x402/facilitators/observed-facilit
 import { openX402Networks, type X402Networks } from '../x402/exact-evm/exact-networks.ts'
 import { exactScheme } from '../x402/exact-evm/exact.ts'
 import { ownNetworks, uptoScheme } from '../x402/upto-evm/upto.ts'
+import { openChannels } from '../x402/batch-settlement-evm/batch-settlement.ts'
+import { SCHEME as BATCH_SETTLEMENT } from '../x402/batch-settlement-evm/wire.ts'
 import type { OpenScheme, Scheme, X402Terms } from '../x402/scheme.ts'
 import { createX402 } from '../x402/x402.ts'
 import type { ReceiptSigner } from '../receipts/receipt-signer.ts'
@@ -79,6 +81,8 @@ export interface PaymentConfig {
   /** JSON-RPC endpoints by chain id. */
   readonly rpcUrls: Readonly<Record<number, string>>
   readonly signerKeys: readonly `0x${string}`[]
+  /** Sign claims of channels: the present one first. */
+  readonly channelKeys?: readonly `0x${string}`[]
   /** Settle on networks without a signer; in order of preference. */
   readonly facilitators: readonly FacilitatorAccess[]
   readonly mppRecipient: string | undefined
@@ -110,7 +114,8 @@ export interface NetworkDeps {
 export interface AllNetworks {
   readonly x402: X402Networks
   readonly mpp: MppNetworks
-  /** The schemes of x402 that are opened besides `exact` on EVM. */
+  readonly channels: ReturnType<typeof openChannels>
+  /** The schemes of x402 that a program adds. */
   readonly schemes: readonly ReturnType<OpenScheme>[]
 }
 
@@ -118,8 +123,22 @@ export function openNetworks(deps: NetworkDeps): AllNetworks {
   const { config, names, baseUrl, runtime, ledger, owner, log, report, noteFacilitator } = deps
   const { rpcUrls, mppRecipient: recipient, mppSecretKeys: secretKeys, schemes = [] } = config
   const context = { ...runtime, ledger, owner, now: ledger.now, report: log }
+  const x402 = openX402Networks({
+    ...runtime,
+    ...config,
+    names,
+    ledger,
+    owner,
+    report: log,
+    noteFacilitator,
+  })
   return {
-    x402: openX402Networks({ ...runtime, ...config, names, ledger, owner, report: log, noteFacilitator }),
+    x402,
+    channels: openChannels({
+      ...context,
+      authorizerKeys: config.channelKeys ?? [],
+      settlementOf: (network) => x402.ownSettlement(network),
+    }),
     schemes: schemes.map((open) => open(context)),
     mpp: openMppNetworks({ ...runtime, names, baseUrl, recipient, secretKeys, rpcUrls, report }),
   }
@@ -156,7 +175,11 @@ export function schemesOf(x402: X402Terms, networks: AllNetworks): readonly Sche
     reachable: ownNetworks(networks.x402.reachable(x402)),
     prices: x402.schemes.includes('upto') ? ['fixed', 'metered'] : ['metered'],
   })
-  const order = [...x402.schemes, exact.name, upto.name]
-  const built = [exact, upto].toSorted((a, b) => order.indexOf(a.name) - order.indexOf(b.name))
+  const channels = networks.channels(x402, {
+    offered: x402.schemes.includes(BATCH_SETTLEMENT) ? networks.x402.of(x402) : [],
+    reachable: networks.x402.reachable(x402),
+  })
+  const order = [...x402.schemes, exact.name, upto.name, channels.name]
+  const built = [exact, upto, channels].toSorted((a, b) => order.indexOf(a.name) - order.indexOf(b.name))
   return [...(isClosed ? [] : built), ...networks.schemes.map((schemeOf) => schemeOf(x402))]
 }

@@ -9,7 +9,11 @@ import { addressOfKey } from '../chains/evm/signature.ts'
 /** The settings that payments require, by name; MPP alone is sufficient. */
 export function missingConfig(
   { payments, routes }: Catalog,
-  { payTo, signerKeys }: Pick<PaymentConfig, 'payTo' | 'signerKeys'>,
+  {
+    payTo,
+    signerKeys,
+    channelKeys = [],
+  }: Pick<PaymentConfig, 'payTo' | 'signerKeys'> & Partial<Pick<PaymentConfig, 'channelKeys'>>,
   networks: AllNetworks,
   names: SettingNames,
 ): string[] {
@@ -24,6 +28,10 @@ export function missingConfig(
     payTo === ''
       ? [`${names.payTo} is missing: the address that receives the money (or payments.pay_to in the catalog)`]
       : []
+  if (x402.schemes.includes('batch-settlement') && channelKeys.length === 0)
+    problems.push(
+      `${names.channelKeys} is missing: the key that signs claims, for scheme batch-settlement of the catalog`,
+    )
   if (byMpp || networks.schemes.length > 0 || networks.x402.of(x402).length > 0) return problems
   if (signerKeys.length === 0)
     problems.push(
@@ -62,11 +70,12 @@ export function invalidConfig(
   {
     payTo,
     signerKeys,
+    channelKeys = [],
     facilitators = [],
     mppRecipient = '',
     receiptKeys = [],
   }: Pick<PaymentConfig, 'payTo' | 'signerKeys' | 'mppRecipient'> &
-    Partial<Pick<PaymentConfig, 'facilitators' | 'receiptKeys'>>,
+    Partial<Pick<PaymentConfig, 'facilitators' | 'channelKeys' | 'receiptKeys'>>,
   names: SettingNames,
 ): string[] {
   return [
@@ -74,6 +83,9 @@ export function invalidConfig(
     ...mistypedPayee(names.mppRecipient, mppRecipient),
     ...(signerKeys.some((key) => addressOfKey(key) === undefined)
       ? [`${names.signerKeys} holds a number that is no private key`]
+      : []),
+    ...(channelKeys.some((key) => addressOfKey(key) === undefined)
+      ? [`${names.channelKeys} holds a number that is no private key`]
       : []),
     ...(receiptKeys.some((key) => signerKeys.some((other) => other.toLowerCase() === key.toLowerCase()))
       ? [

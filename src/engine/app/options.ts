@@ -113,7 +113,7 @@ export function readPayments(options: RatecardOptions, names: OptionNames = OPTI
         return chainId === undefined ? [] : [[chainId, url]]
       }),
     )
-  const { payTo, signerKeys = [], facilitators = [] } = x402
+  const { payTo, signerKeys = [], channelKeys = [], facilitators = [] } = x402
   for (const [option, address] of Object.entries({
     [names.payTo]: payTo,
     [names.mppRecipient]: mpp?.recipient,
@@ -135,6 +135,12 @@ export function readPayments(options: RatecardOptions, names: OptionNames = OPTI
     names.receiptKeys,
     'must be keys: 0x and 64 hexadecimal digits',
   )
+  const authorizers = channelKeys.filter(isKey)
+  check(
+    authorizers.length === channelKeys.length,
+    names.channelKeys,
+    'must be private keys: 0x and 64 hexadecimal digits',
+  )
   for (const { url } of facilitators)
     check(isUrl(url, /^https?:$/), `${names.facilitators}.url`, 'must be a URL: https://…')
   const secretKeys = mpp?.secretKeys ?? []
@@ -152,6 +158,7 @@ export function readPayments(options: RatecardOptions, names: OptionNames = OPTI
     payTo: payTo ?? '',
     rpcUrls,
     signerKeys: keys,
+    channelKeys: authorizers,
     facilitators: facilitators.map(({ url, token, cdp }) => ({ url, token, cdp })),
     mppRecipient: mpp?.recipient,
     mppSecretKeys: secretKeys,

@@ -106,6 +106,12 @@ export interface X402Options {
    */
   readonly signerKeys?: readonly string[] | undefined
   /**
+   * Private keys that sign claims and refunds of channels (scheme `batch-settlement`); in a variable
+   * separated by commas. They need no money. Channels name the address of the first; keep earlier keys
+   * behind it until their channels are empty. Default: none: no channels are offered.
+   */
+  readonly channelKeys?: readonly string[] | undefined
+  /**
    * JSON-RPC endpoint of each network of the catalog: `{ base: … }`, or a variable of each by its chain id.
    * Default: none.
    */
@@ -156,6 +162,6 @@ export const OPTION_NAMES: Readonly<Record<string, readonly string[]>> = {
     'payments',
   ],
   payments: ['receiptKeys', 'allowTestNetworks', 'x402', 'mpp'],
-  'payments.x402': ['payTo', 'signerKeys', 'rpcUrls', 'facilitators', 'schemes'],
+  'payments.x402': ['payTo', 'signerKeys', 'channelKeys', 'rpcUrls', 'facilitators', 'schemes'],
   'payments.mpp': ['recipient', 'secretKeys', 'rpcUrls'],
 }

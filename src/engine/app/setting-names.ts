@@ -4,6 +4,7 @@ import { SETTINGS } from '../../settings.ts'
 
 const { payTo, settlerKeys, facilitators, cdpKeySecret, mppRecipient, mppSecretKeys, mppRpcUrls } = SETTINGS
 const { receiptKeys } = SETTINGS
+const { channelKeys } = SETTINGS
 const { baseUrl, ledger, cache, dataDir, rpcUrls, allowTestNetworks } = SETTINGS
 
 /** The names of settings in messages. */
@@ -17,6 +18,7 @@ export interface OptionNames extends SettingNames {
 export const VARIABLES: OptionNames = {
   payTo: payTo.variable,
   signerKeys: settlerKeys.variable,
+  channelKeys: channelKeys.variable,
   facilitators: facilitators.variable,
   cdpSecret: cdpKeySecret.variable,
   mppRecipient: mppRecipient.variable,
@@ -34,6 +36,7 @@ export const VARIABLES: OptionNames = {
 export const OPTIONS: OptionNames = {
   payTo: payTo.option,
   signerKeys: settlerKeys.option,
+  channelKeys: channelKeys.option,
   facilitators: facilitators.option,
   cdpSecret: `${facilitators.option}.cdp.keySecret`,
   mppRecipient: mppRecipient.option,

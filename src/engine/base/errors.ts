@@ -233,6 +233,73 @@ export const ERRORS = {
     'The transfer did not happen. Check the payer’s balance, then sign a new payment.',
   ),
 
+  // channels, with the codes of the x402 SDKs
+  invalid_batch_settlement_evm_cumulative_amount_mismatch: kind(
+    402,
+    'Voucher does not continue its channel',
+    'Sign a voucher with the ceiling chargedCumulativeAmount plus the amount of the offer, and add a deposit when the channel does not hold it: channelState and voucherState of the offer say where the channel stands.',
+  ),
+  invalid_batch_settlement_evm_cumulative_below_claimed: kind(
+    402,
+    'Voucher is below what was claimed',
+    'Read the channel from the chain, and sign a voucher above its totalClaimed.',
+  ),
+  invalid_batch_settlement_evm_voucher_signature: kind(
+    402,
+    'Signature of the voucher is not accepted',
+    'Sign Voucher with the key of payerAuthorizer: 65 bytes, the smaller s, v 27 or 28.',
+  ),
+  invalid_batch_settlement_evm_channel_id_mismatch: kind(
+    402,
+    'Channel id does not fit the channel',
+    'voucher.channelId is the EIP-712 hash of channelConfig on the network of the offer.',
+  ),
+  invalid_batch_settlement_evm_receiver_mismatch: kind(
+    402,
+    'Channel pays someone else',
+    'Open a channel with payTo of the offer as receiver and its extra.receiverAuthorizer.',
+  ),
+  invalid_batch_settlement_evm_token_mismatch: kind(
+    402,
+    'Channel holds another token',
+    'Open a channel with the asset of the offer.',
+  ),
+  invalid_batch_settlement_evm_withdraw_delay_mismatch: kind(
+    402,
+    'Channel has another withdrawal delay',
+    'Open a channel with extra.withdrawDelay of the offer.',
+  ),
+  invalid_batch_settlement_evm_deposit_below_min_deposit: kind(
+    402,
+    'Deposit is too small',
+    'Deposit extra.minDeposit of the offer at least.',
+  ),
+  invalid_batch_settlement_evm_insufficient_balance: kind(
+    402,
+    'Payer cannot make the deposit',
+    'Fund the paying address on the network of the offer, or deposit less.',
+  ),
+  invalid_batch_settlement_evm_deposit_simulation_failed: kind(
+    402,
+    'Deposit would fail',
+    'Sign ReceiveWithAuthorization of the asset for the deposit collector, with the key of payer.',
+  ),
+  invalid_batch_settlement_evm_deposit_transaction_failed: kind(
+    402,
+    'Deposit has failed',
+    'The deposit did not happen. Check the payer’s balance, then sign a new one.',
+  ),
+  invalid_batch_settlement_evm_refund_no_balance: kind(
+    402,
+    'Nothing to give back',
+    'The channel holds no more than it owes.',
+  ),
+  invalid_batch_settlement_evm_refund_amount_invalid: kind(
+    402,
+    'Refund has another amount than it may',
+    'detail says how much can be given back.',
+  ),
+
   // sign-in for free routes, with the status that clients of x402's extension answer, and for free tools
   sign_in_required: kind(
     402,

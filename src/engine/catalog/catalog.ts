@@ -1,6 +1,6 @@
 import type { Argument } from '../handler.ts'
 import type { Json, JsonObject } from '../base/json.ts'
-import type { Micros } from '../base/money.ts'
+import { toMicros, type Micros } from '../base/money.ts'
 import type { Limits } from '../base/networks.ts'
 import type { SuccessStatus } from '../base/success-status.ts'
 import type { Meter } from './price/price.ts'
@@ -92,6 +92,7 @@ export interface Payments {
         readonly networks: readonly string[]
         /** Names of the schemes that routes with a fixed or computed price offer, most preferred first. */
         readonly schemes: readonly string[]
+        readonly channels: ChannelTerms
         readonly timeout: number
         /** Whether clients of x402 version 1 are served too. */
         readonly v1: boolean
@@ -111,6 +112,28 @@ export interface Payments {
         readonly testnet: boolean
       }
     | undefined
+}
+
+/** How channels of scheme batch-settlement are used. Times are in milliseconds. */
+export interface ChannelTerms {
+  /** Between the start of a payer's withdrawal and its end. */
+  readonly withdrawDelay: number
+  readonly leastDeposit: Micros
+  /** What a channel owes when it is claimed at once. */
+  readonly claimAfter: Micros
+  /** The longest time for which money is left unclaimed. */
+  readonly claimEvery: number
+  /** The most that a channel may owe. */
+  readonly mostUnclaimed: Micros
+}
+
+/** What holds where the catalog says nothing of channels. */
+export const USUAL_CHANNELS: ChannelTerms = {
+  withdrawDelay: 86_400_000,
+  leastDeposit: toMicros(100_000n),
+  claimAfter: toMicros(1_000_000n),
+  claimEvery: 3_600_000,
+  mostUnclaimed: toMicros(10_000_000n),
 }
 
 /** How customers with a key call paid routes without paying for each call. */

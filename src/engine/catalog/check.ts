@@ -1,6 +1,7 @@
 import { checkAccess } from './access.ts'
 import { checkApiKeys } from './api-keys.ts'
 import { checkBodies } from './rules/check-body.ts'
+import { checkChannels } from './rules/check-channels.ts'
 import { checkDiscovery } from './rules/check-discovery.ts'
 import { type CheckContext, type CheckInputs, withDefaults } from './check-context.ts'
 import { checkHandlers } from './rules/check-handlers.ts'
@@ -34,6 +35,7 @@ const RULES: readonly ((context: CheckContext) => Iterable<Issue>)[] = [
   checkReferences,
   checkPayments,
   checkPayerLimits,
+  checkChannels,
   checkDiscovery,
   checkApiKeys,
   checkAccess,

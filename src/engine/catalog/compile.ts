@@ -3,11 +3,13 @@ import { hash } from 'node:crypto'
 import { toChecksum } from '../base/address.ts'
 import { parseDuration } from '../base/duration.ts'
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
-import { parseCoin, parseGwei, parsePrice } from '../base/money.ts'
+import { parseCoin, parseGwei, parsePrice, type Micros } from '../base/money.ts'
 import { findNetwork, isTestNetwork, type Limits } from '../base/networks.ts'
 import { ownersOf } from './arguments.ts'
 import {
+  USUAL_CHANNELS,
   type Catalog,
+  type ChannelTerms,
   type DocumentPlace,
   type OutsideSource,
   type Passthrough,
@@ -123,6 +125,7 @@ function compilePayments(context: CheckContext): Payments {
         : {
             networks: x402.networks.map((name) => findNetwork(name)?.id ?? name),
             schemes: x402.schemes ?? ['exact'],
+            channels: compileChannels(context),
             timeout: duration(x402.timeout, '60s'),
             v1: x402.v1 ?? true,
             limits: compileLimits(x402.limits ?? {}, document),
@@ -143,6 +146,21 @@ function compilePayerLimit({ declared, document }: CheckContext): PayerLimit | u
     calls: limits.calls ?? MOST_CALLS,
     spend: spend.kind === 'price' ? spend.value : undefined,
     per: duration(limits.per, '1d'),
+  }
+}
+
+function compileChannels({ declared, document }: CheckContext): ChannelTerms {
+  const channels = declared.payments?.x402?.channels
+  const amount = (key: string, usual: Micros): Micros => {
+    const parsed = parsePrice(document.spelling(['payments', 'x402', 'channels', key]) ?? '')
+    return parsed.kind === 'price' ? parsed.value : usual
+  }
+  return {
+    withdrawDelay: duration(channels?.withdraw_delay, '24h'),
+    leastDeposit: amount('least_deposit', USUAL_CHANNELS.leastDeposit),
+    claimAfter: amount('claim_after', USUAL_CHANNELS.claimAfter),
+    claimEvery: duration(channels?.claim_every, '1h'),
+    mostUnclaimed: amount('most_unclaimed', USUAL_CHANNELS.mostUnclaimed),
   }
 }
 

@@ -309,6 +309,36 @@ const payments = {
           description:
             'How routes with a price that is known before the work are paid, most preferred first: exact (the price), upto (at most the price, by Permit2), batch-settlement (channels). Default: [exact].',
         },
+        channels: {
+          type: 'object',
+          description: 'Channels of scheme batch-settlement: what they may owe, and when it is claimed.',
+          additionalProperties: false,
+          properties: {
+            withdraw_delay: {
+              ...duration,
+              description:
+                'How long a payer waits for the end of its withdrawal, in which what it owes is claimed: 15m to 30d. A change gives every payer a new channel. Default: 24h.',
+            },
+            least_deposit: {
+              type: 'number',
+              description:
+                'Smallest deposit in USD, each of which costs you gas; announced in offers. Default: 0.1.',
+            },
+            claim_after: {
+              type: 'number',
+              description: 'What a channel owes, in USD, when it is claimed at once. Default: 1.',
+            },
+            claim_every: {
+              ...duration,
+              description: 'How long money may be unclaimed. Default: 1h.',
+            },
+            most_unclaimed: {
+              type: 'number',
+              description:
+                'Most that one channel may owe, in USD; a channel begins with least_deposit and may owe more as it is claimed. Default: 10.',
+            },
+          },
+        },
         timeout: { ...duration, description: 'How long a signed payment is valid. Default: 60s.' },
         v1: {
           type: 'boolean',

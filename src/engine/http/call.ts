@@ -295,7 +295,8 @@ function renderResult(
   switch (reply.kind) {
     case 'answered': {
       // The answer of an earlier payment comes with that payment's receipt.
-      const charged = reply.entry.key === payment.key ? {} : { 'Ratecard-Charged': 'earlier' }
+      const isOwn = reply.entry.authorizationHash === payment.authorizationHash
+      const charged = isOwn ? {} : { 'Ratecard-Charged': 'earlier' }
       const headers = {
         'Cache-Control': 'private, no-cache',
         ...receiptHeaders(request, payment, reply, reply.answer.status ?? 200),

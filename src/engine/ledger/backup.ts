@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isJsonObject, parseJson } from '../base/json.ts'
 import type { Ledger } from './ledger.ts'
+import type { SchemeState } from './scheme-state.ts'
 import type { PaymentRecord } from './payment-record.ts'
 import { decodeRecord, encodeRecord, FORMAT } from './record-codec.ts'
 
@@ -23,12 +24,12 @@ interface BackupHead {
 }
 
 /**
- * The lines of a backup: a head, one record a line, oldest first, and a last line with their number and the SHA-256 of
- * all lines before it, by which a torn file is recognised. Each record is read whole; servers may use the ledger
- * meanwhile. Answers are not part of it.
+ * The lines of a backup: a head, one record a line, oldest first, one state of a scheme a line, and a last line with their
+ * numbers and the SHA-256 of all lines before it, by which a torn file is recognised. Each record is read whole; servers
+ * may use the ledger meanwhile. Answers are not part of it.
  */
 export async function* backupLines(
-  ledger: Pick<Ledger, 'entries'>,
+  ledger: Pick<Ledger, 'entries' | 'states'>,
   { version, now }: { readonly version: string; readonly now: number },
 ): AsyncGenerator<string> {
   const digest = createHash('sha256')
@@ -47,7 +48,14 @@ export async function* backupLines(
     records += 1
     yield line
   }
-  yield JSON.stringify({ records, sha256: digest.digest('hex') })
+  let states = 0
+  for await (const { name, text } of ledger.states.list('')) {
+    const line = JSON.stringify({ state: name, text })
+    digest.update(`${line}\n`)
+    states += 1
+    yield line
+  }
+  yield JSON.stringify({ records, ...(states > 0 && { states }), sha256: digest.digest('hex') })
 }
 
 /** Reads a backup to its end; throws `BackupError` when it is torn, altered, or of another format. */
@@ -56,18 +64,22 @@ export async function verifyBackup(
   lines: AsyncIterable<string>,
 ): Promise<{ readonly records: number }> {
   const digest = createHash('sha256')
-  let [count, last] = [0, '']
+  let [count, last, states] = [0, '', 0]
   for await (const line of lines) {
     if (count === 0) checkHead(name, line)
     // The last line is the digest of those before it.
     else digest.update(`${last}\n`)
+    if (isState(line)) states += 1
     last = line
     count += 1
   }
-  const records = count - 2
+  const records = count - 2 - states
   const tail = parseJson(last)
   const isComplete =
-    isJsonObject(tail) && tail['records'] === records && tail['sha256'] === digest.digest('hex')
+    isJsonObject(tail) &&
+    tail['records'] === records &&
+    (tail['states'] ?? 0) === states &&
+    tail['sha256'] === digest.digest('hex')
   if (!isComplete)
     throw new BackupError(
       `${name} is not complete, or was changed after it was written: nothing was restored; take another backup`,
@@ -89,11 +101,30 @@ function checkHead(name: string, line: string): void {
 
 /** The records of a backup that was verified. */
 export async function* backupRecords(lines: AsyncIterable<string>): AsyncGenerator<PaymentRecord> {
+  for await (const line of linesBetween(lines)) if (!isState(line)) yield decodeRecord(line)
+}
+
+/** What schemes have kept, of a backup that was verified. */
+export async function* backupStates(
+  lines: AsyncIterable<string>,
+): AsyncGenerator<Pick<SchemeState, 'name' | 'text'>> {
+  for await (const line of linesBetween(lines)) {
+    const found = isState(line) ? parseJson(line) : undefined
+    const { state: name, text } = isJsonObject(found) ? found : {}
+    if (typeof name === 'string' && typeof text === 'string') yield { name, text }
+  }
+}
+
+function isState(line: string): boolean {
+  return line.startsWith('{"state":')
+}
+
+async function* linesBetween(lines: AsyncIterable<string>): AsyncGenerator<string> {
   let ahead: string | undefined
   let isHead = true
   for await (const line of lines) {
     // Neither the first line nor the last one.
-    if (ahead !== undefined && !isHead) yield decodeRecord(ahead)
+    if (ahead !== undefined && !isHead) yield ahead
     if (ahead !== undefined) isHead = false
     ahead = line
   }

@@ -1,6 +1,7 @@
 import type { Ledger } from './ledger.ts'
 import { chargeStatus, isLeased, nextCheckAt } from './payment-lifecycle.ts'
 import type { PaymentRecord, Receipt } from './payment-record.ts'
+import type { SchemeState } from './scheme-state.ts'
 
 /** Numbers of records of a backup, by what became of them. */
 export interface RestoreResult {
@@ -30,6 +31,22 @@ export async function restoreRecords(
     counts[outcome] += 1
   }
   return counts
+}
+
+/**
+ * Puts back what schemes have kept, where the ledger has nothing under the same name: what it has is newer. Resolves to the
+ * number of those that were put back.
+ */
+export async function restoreStates(
+  ledger: Pick<Ledger, 'states' | 'commit'>,
+  kept: AsyncIterable<Pick<SchemeState, 'name' | 'text'>>,
+): Promise<number> {
+  let restored = 0
+  for await (const { name, text } of kept) {
+    const previous = await ledger.states.get(name)
+    if (previous.version === 0 && (await ledger.commit([], [{ previous, next: text }]))) restored += 1
+  }
+  return restored
 }
 
 /** What is not charged is not restored: the chain refuses a payment that was used since, and the buyer may use another. */

@@ -252,7 +252,8 @@ function renderResult(
   switch (reply.kind) {
     case 'answered': {
       // The answer of an earlier payment comes with that payment's receipt.
-      const earlier = reply.entry.key === payment.key ? {} : { 'ratecard/charged': 'earlier' }
+      const isOwn = reply.entry.authorizationHash === payment.authorizationHash
+      const earlier = isOwn ? {} : { 'ratecard/charged': 'earlier' }
       const meta = { ...receiptMeta(call, payment, reply, 200), ...earlier }
       const link = linkOf(deps, call, reply.entry)
       return { reply: answered(reply.answer, meta, link), delivered: reply.entry }

@@ -64,6 +64,11 @@ export interface PaymentTerms {
   readonly scheme: string
   /** Ledger key: the signed fields. */
   readonly key: string
+  /**
+   * The ledger key once it is known which call it pays for, for a payment that does not name one: `call` is the digest of
+   * the operation and its arguments. Such a payment is answered again to whoever has it, until the answer is delivered.
+   */
+  keyFor?(call: string): Promise<string>
   readonly network: string
   readonly asset: string
   readonly payee: string

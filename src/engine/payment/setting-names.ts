@@ -2,6 +2,7 @@
 export interface SettingNames {
   readonly payTo: string
   readonly signerKeys: string
+  readonly channelKeys: string
   readonly facilitators: string
   readonly cdpSecret: string
   readonly mppRecipient: string

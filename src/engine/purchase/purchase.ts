@@ -92,21 +92,28 @@ const NONE: Detection = { kind: 'none' }
 
 /** Buys one call: a payment is bound to the operation and its arguments, whatever the transport. */
 export async function purchaseCall(deps: PaidCallDeps, call: PaidCall): Promise<PurchaseResult> {
-  const { payment, endpoint, resource, served, args, quote, revision, gone, contentDigest } = call
+  const { endpoint, resource, served, args, quote, revision, gone, contentDigest } = call
   const { operation } = served
   const digest = digestArguments(operation, args)
   const { scope = scopeOf(operation, digest) } = call
   const offer = { endpoint, resource, scope, contentDigest, price: quote.amount }
-  const identifier = payment.identifier ?? identifierOf(operation, args)
+  const identifier = call.payment.identifier ?? identifierOf(operation, args)
   const fulfillment = fulfillmentOf(deps, call)
-  const request = { payment, offer, revision, args, digest, identifier, fulfillment, gone }
   try {
+    const payment = await paymentFor(call.payment, `${operation.id} ${digest}`)
+    const request = { payment, offer, revision, args, digest, identifier, fulfillment, gone }
     return await purchase(deps.purchases, request)
   } catch (fault) {
     if (!(fault instanceof LedgerError)) throw fault
     deps.purchases.report(fault)
     return { kind: 'unavailable', code: ledgerCode(fault) }
   }
+}
+
+/** The payment under the key of the call it pays for. */
+async function paymentFor(payment: Payment, call: string): Promise<Payment> {
+  const key = await payment.keyFor?.(call)
+  return key === undefined ? payment : { ...payment, key }
 }
 
 /** The identifier from parameters declared as idempotency keys. As JSON it never equals the identifier of a payment. */

@@ -248,6 +248,8 @@ async function findAccounts(settings: AccountSettings): Promise<ReceivingAccount
     const recent = (settledAt ?? createdAt) >= since
     if (isRefundDue(entry, ledger.now()) || (entry.refund !== undefined && entry.updatedAt >= since))
       account.refunds.add(key)
+    // What is charged in the ledger alone has no transaction that the chain could show.
+    if (entry.receipt?.transaction === '') continue
     if (isQuestionable(entry) && (recent || entry.receipt === undefined)) account.questionable.add(key)
   }
   return [...accounts.values()]

@@ -3,7 +3,7 @@ import type { JsonObject } from '../base/json.ts'
 import type { Operation, Payments } from '../catalog/catalog.ts'
 import type { BlockLook } from '../chains/evm/finality.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import type { BlockReference, PaymentRecord } from '../ledger/payment-record.ts'
+import type { BlockReference, PaymentRecord, Receipt } from '../ledger/payment-record.ts'
 import type { CommittedPayment, Detection, Offer, PaymentTerms, SettledPayment } from '../payment/payment.ts'
 import type { Journal, Settlement } from '../payment/settlement.ts'
 import type { Listing } from './listing.ts'
@@ -42,6 +42,8 @@ export interface Scheme {
   resettle?(record: PaymentRecord, journal: Journal): Promise<Settlement>
   /** Which of these blocks of receipts are final, and which were undone. A receipt without a block is never asked for. */
   lookAtBlocks(network: string, blocks: readonly BlockReference[]): Promise<BlockLook>
+  /** The members of PAYMENT-RESPONSE, where they are not those of the receipt. */
+  responseOf?(receipt: Receipt): JsonObject
   /**
    * Work that no request waits for, such as claiming what channels owe. Called every few seconds, and never twice at once
    * in one process; other processes run it at the same time. A rejection is reported, and the next call tries again.

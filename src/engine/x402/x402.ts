@@ -56,6 +56,10 @@ export function createX402({ service, baseUrl, schemes, v1, receipts, random }: 
   }
   const schemeOf = (name: string, network: string): Scheme | undefined =>
     schemes.find((scheme) => scheme.name === name && scheme.knows(network))
+  const responseTo = (entry: PaymentRecord, receipt: Receipt): JsonObject => {
+    const told = withUsage(entry, receipt)
+    return schemeOf(entry.scheme, entry.network)?.responseOf?.(told) ?? settlementResponse(told)
+  }
   /** `form`: this protocol, in the version in which the payment came and is answered. */
   const take = (decoded: Decoded, form: PaymentProtocol): Detection => {
     if (decoded.kind === 'malformed') return decoded
@@ -102,7 +106,7 @@ export function createX402({ service, baseUrl, schemes, v1, receipts, random }: 
         return typeof sent === 'string' ? readBase64(sent, takeAny) : takeAny(sent)
       },
       receipt: (entry, receipt, status) => ({
-        [META_RESPONSE]: withReceipts(settlementResponse(entry, receipt), { entry, receipt, status }),
+        [META_RESPONSE]: withReceipts(responseTo(entry, receipt), { entry, receipt, status }),
       }),
       failure: (entry, code) => ({ [META_RESPONSE]: failureResponse(entry, code) }),
     },
@@ -117,7 +121,7 @@ export function createX402({ service, baseUrl, schemes, v1, receipts, random }: 
     lookAtBlocks: async ({ scheme, network }, blocks) =>
       (await schemeOf(scheme, network)?.lookAtBlocks(network, blocks)) ?? CANNOT_LOOK,
     receiptHeaders: (entry, receipt, status) => ({
-      [RESPONSE]: encode(withReceipts(settlementResponse(entry, receipt), { entry, receipt, status })),
+      [RESPONSE]: encode(withReceipts(responseTo(entry, receipt), { entry, receipt, status })),
     }),
     failureHeaders: (entry, code) => ({ [RESPONSE]: encode(failureResponse(entry, code)) }),
     background: async () => {
@@ -180,10 +184,13 @@ const NO_V1: Detection = {
 }
 
 /** x402 v2 core §5.3. `extra.usage`: what a metered amount consists of. */
-function settlementResponse({ usage }: PaymentRecord, receipt: Receipt): JsonObject {
-  const { transaction, network, payer, amount } = receipt
-  const extra = usage === undefined ? receipt.extra : { ...receipt.extra, usage }
+function settlementResponse({ transaction, network, payer, amount, extra }: Receipt): JsonObject {
   return { success: true, transaction, network, payer, amount, ...(extra && { extra }) }
+}
+
+/** The receipt with what was counted for a metered price. */
+function withUsage({ usage }: PaymentRecord, receipt: Receipt): Receipt {
+  return usage === undefined ? receipt : { ...receipt, extra: { ...receipt.extra, usage } }
 }
 
 /** An answer to a payment that has settled. */
@@ -213,7 +220,8 @@ function paymentOf(
     ...made,
     protocol,
     scheme: scheme.name,
-    token: tokenOf(payload),
+    // Another call of the same voucher comes with another token.
+    token: made.keyFor === undefined ? tokenOf(payload) : undefined,
     identifier: payload.extensions?.[IDENTIFIER]?.info?.id,
     copies: 'wait',
     check: (offer, now): Refusal | undefined => {

@@ -3,6 +3,9 @@ import { adoptAnvil, startAnvil, type Anvil } from '../anvil.ts'
 import { connect, genesisOf, isChain, untilMined, type Connection, type NodeRecord } from '../connection.ts'
 import { MULTICALL3 } from '../../engine/chains/evm/multicall.ts'
 import { PERMIT2, UPTO_PROXY } from '../../engine/chains/evm/permit2/permit.ts'
+import { CHANNELS, DEPOSIT_COLLECTOR } from '../../engine/x402/batch-settlement-evm/contracts.ts'
+import channels from './channels.json' with { type: 'json' }
+import collector from './deposit-collector.json' with { type: 'json' }
 import multicall from './multicall.json' with { type: 'json' }
 import permit2 from './permit2.json' with { type: 'json' }
 import proxy from './proxy.json' with { type: 'json' }
@@ -63,8 +66,7 @@ const PROXY_STORAGE: readonly { readonly slot: Hex; readonly value: Address }[] 
 const FAUCET = '0x00000000000000000000000000000000000fa0ce'
 
 /**
- * Starts a chain with the test token at `asset`, and Multicall3, Permit2 and the proxy of scheme upto at their usual
- * addresses; resolves when it can be paid on.
+ * Starts a chain with the test token at `asset` and the contracts at their usual addresses; resolves when it can be paid on.
  *
  * @example
  * const chain = await startEvmChain({ chainId: 84532, asset: BASE_SEPOLIA_USDC, tokenName: 'USDC', tokenVersion: '2' })
@@ -77,6 +79,8 @@ export async function startEvmChain(options: EvmChainOptions): Promise<EvmChain>
     { address: MULTICALL3, creation: bytecodeOf(multicall) },
     { address: PERMIT2, creation: bytecodeOf(permit2) },
     { address: UPTO_PROXY, creation: bytecodeOf(uptoProxy) },
+    { address: CHANNELS, creation: bytecodeOf(channels) },
+    { address: DEPOSIT_COLLECTOR, creation: bytecodeOf(collector) },
   ]
   const mining = blockTime === undefined ? [] : ['--block-time', String(blockTime)]
   const anvil = await startAnvil(chainId, [...mining, ...flags])

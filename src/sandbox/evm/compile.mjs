@@ -20,6 +20,8 @@ for (const [contract, file] of [
   ['Multicall', 'multicall.json'],
   ['Permit2', 'permit2.json'],
   ['UptoProxy', 'upto-proxy.json'],
+  ['Channels', 'channels.json'],
+  ['DepositCollector', 'deposit-collector.json'],
 ]) {
   const name = `${contract}.sol`
   const source = readFileSync(new URL(name, import.meta.url), 'utf8')

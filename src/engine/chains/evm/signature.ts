@@ -1,5 +1,5 @@
 import { keccak256 } from 'js-sha3'
-import { isPrivate, pointFromScalar, recover } from 'tiny-secp256k1'
+import { isPrivate, pointFromScalar, recover, signRecoverable } from 'tiny-secp256k1'
 import { type Address, toChecksum } from '../../base/address.ts'
 
 /** Half the order of secp256k1: the token refuses signatures with a larger s (EIP-2), so they are refused here. */
@@ -30,6 +30,12 @@ export function recoverSigner(digest: Uint8Array, { r, s, v }: SplitSignature): 
     // r or s outside the curve's order: no key has signed this.
     return undefined
   }
+}
+
+/** Signs a digest: 65 bytes, with the smaller s and a v of 27 or 28. */
+export function signDigest(key: `0x${string}`, digest: Uint8Array): `0x${string}` {
+  const { signature, recoveryId } = signRecoverable(digest, Buffer.from(key.slice(2), 'hex'))
+  return `0x${Buffer.from(signature).toString('hex')}${recoveryId === 0 ? '1b' : '1c'}`
 }
 
 /** The address of a private key; undefined when it is no key of the curve. */

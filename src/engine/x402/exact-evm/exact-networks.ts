@@ -71,6 +71,8 @@ export interface X402Networks {
   readonly inspect: Look
   /** Asks the facilitators whether they settle the offered networks, after the start: it may take seconds. */
   readonly survey: Look
+  /** Node and gas accounts of a network, opened at the first use; undefined when this process has none. */
+  ownSettlement(network: Network): (() => Promise<Omit<SettlementContext, 'limits'>>) | undefined
   /** Health of networks with payments since the start that this process settles. */
   health(): Promise<readonly NetworkHealth[]>
   /** Reports of facilitators about listings. */
@@ -188,6 +190,7 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
       const changes = networks.map((network) => withdraw(network, survey.unsupported.includes(network)))
       return changes.includes('changed') ? 'changed' : 'as before'
     },
+    ownSettlement: ({ id }) => own.get(id),
     health: async () =>
       Promise.all(
         NETWORKS.flatMap((network) => {

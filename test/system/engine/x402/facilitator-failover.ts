@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { USUAL_CHANNELS } from '../../../../src/engine/catalog/catalog.ts'
 import t, { type Test } from 'tap'
 import { VARIABLES } from '../../../../src/engine/app/setting-names.ts'
 import { systemRuntime } from '../../../../src/engine/base/runtime.ts'
@@ -272,6 +273,7 @@ async function settlerWith(means: Pick<NetworkSettings, 'rpcUrls' | 'signerKeys'
     timeout: 60_000,
     v1: true,
     schemes: ['exact'],
+    channels: USUAL_CHANNELS,
     limits: {},
     testnet: false,
   })

@@ -15,12 +15,8 @@ function openProcess(ledger: Ledger, owner: string) {
   const budget = new GasBudget({ network: BASE, ledger, owner, losses, now, every: systemEvery })
   return {
     budget,
-    hold: (
-      id: string,
-      wei: bigint,
-      standing: Standing = 'known',
-      payments: PaymentsUnderWay = 'one',
-    ) => budget.hold({ id, standing, payments, wei }, BUDGET),
+    hold: (id: string, wei: bigint, standing: Standing = 'known', payments: PaymentsUnderWay = 'one') =>
+      budget.hold({ id, standing, payments, wei }, BUDGET),
     lose: async (id: string, wei: bigint) => {
       const standing = budget.standing(id)
       await losses.add({ payer: undefined, hash: id, nonce: id, gasCost: wei, standing }, BUDGET)

@@ -6,6 +6,7 @@ import {
   openX402Networks,
   type NetworkSettings,
 } from '../../../../src/engine/x402/exact-evm/exact-networks.ts'
+import { USUAL_CHANNELS } from '../../../../src/engine/catalog/catalog.ts'
 import { startBase } from '../../../support/base-chain.ts'
 import { openRpcProxy } from '../../../support/rpc-proxy.ts'
 import { randomKey } from '../../../support/payment.ts'
@@ -67,6 +68,7 @@ const x402 = {
   timeout: 60_000,
   v1: true,
   schemes: ['exact'],
+  channels: USUAL_CHANNELS,
   limits: {},
   testnet: false,
 }

@@ -1,0 +1,157 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { toChecksum } from '../../base/address.ts'
+import { faultOf, malformed, type Malformed, type PaymentPayload } from '../payload.ts'
+import type { ChannelConfig, ChannelId } from './channel-config.ts'
+import type { DepositAuthorization } from './typed-data.ts'
+
+/** A cumulative promise: of the channel, up to `ceiling` may be claimed in all. */
+export interface Voucher {
+  readonly channelId: ChannelId
+  /** Atomic units. */
+  readonly ceiling: bigint
+  readonly signature: `0x${string}`
+}
+
+/** The `payload` of scheme batch-settlement on EVM. */
+export interface ChannelPayload {
+  readonly type: 'deposit' | 'voucher' | 'refund'
+  readonly config: ChannelConfig
+  readonly voucher: Voucher
+  /** Of a deposit. */
+  readonly deposit?: DepositAuthorization
+  /** Of a refund: atomic units; undefined: all that is left. */
+  readonly amount?: bigint
+}
+
+interface Sent {
+  readonly type: 'deposit' | 'voucher' | 'refund'
+  readonly channelConfig: ChannelConfig
+  readonly voucher: {
+    readonly channelId: `0x${string}`
+    readonly maxClaimableAmount: string
+    readonly signature: `0x${string}`
+  }
+  readonly deposit?: {
+    readonly amount: string
+    readonly authorization: { readonly erc3009Authorization: Omit<DepositAuthorization, 'amount'> }
+  }
+  readonly amount?: string
+}
+
+const address = { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' }
+const bytes32 = { type: 'string', pattern: '^0x[0-9a-fA-F]{64}$' }
+const decimal = { type: 'string', pattern: '^(0|[1-9][0-9]{0,38})$' }
+const time = { type: 'string', pattern: '^(0|[1-9][0-9]{0,77})$' }
+const signature = { type: 'string', pattern: '^0x([0-9a-fA-F]{2}){1,2048}$' }
+
+const schema = {
+  type: 'object',
+  required: ['type', 'channelConfig', 'voucher'],
+  properties: {
+    type: { enum: ['deposit', 'voucher', 'refund'] },
+    channelConfig: {
+      type: 'object',
+      required: [
+        'payer',
+        'payerAuthorizer',
+        'receiver',
+        'receiverAuthorizer',
+        'token',
+        'withdrawDelay',
+        'salt',
+      ],
+      properties: {
+        payer: address,
+        payerAuthorizer: address,
+        receiver: address,
+        receiverAuthorizer: address,
+        token: address,
+        withdrawDelay: { type: 'integer', minimum: 0, maximum: 2 ** 40 - 1 },
+        salt: bytes32,
+      },
+    },
+    voucher: {
+      type: 'object',
+      required: ['channelId', 'maxClaimableAmount', 'signature'],
+      properties: { channelId: bytes32, maxClaimableAmount: decimal, signature },
+    },
+    deposit: {
+      type: 'object',
+      required: ['amount', 'authorization'],
+      properties: {
+        amount: decimal,
+        authorization: {
+          type: 'object',
+          required: ['erc3009Authorization'],
+          properties: {
+            erc3009Authorization: {
+              type: 'object',
+              required: ['validAfter', 'validBefore', 'salt', 'signature'],
+              properties: { validAfter: time, validBefore: time, salt: bytes32, signature },
+            },
+          },
+        },
+      },
+    },
+    amount: decimal,
+  },
+  anyOf: [{ properties: { type: { not: { const: 'deposit' } } } }, { required: ['deposit'] }],
+}
+
+const validate = new Ajv2020({ validateSchema: false }).compile<Sent>(schema)
+
+type Decoded = { readonly kind: 'payload'; readonly payload: ChannelPayload } | Malformed
+
+/** Largest amount that the contract knows. */
+const LARGEST = 2n ** 128n - 1n
+/** Largest time that the token knows. */
+const LATEST = 2n ** 256n - 1n
+
+/** Reads the part of a payment that scheme batch-settlement defines. */
+export function readChannelPayload({ payload, accepted }: PaymentPayload): Decoded {
+  const sent: unknown = payload
+  if (!/^(0|[1-9][0-9]{0,38})$/.test(accepted.amount))
+    return malformed('/accepted/amount is no amount in atomic units')
+  if (!validate(sent))
+    return malformed(faultOf(validate.errors?.[0], '/payload', 'x402 v2 (scheme batch-settlement, EIP-3009)'))
+  const { type, channelConfig, voucher, deposit, amount } = sent
+  const amounts = [voucher.maxClaimableAmount, deposit?.amount ?? '0', amount ?? '0'].map(BigInt)
+  const signed = deposit?.authorization.erc3009Authorization
+  const times = [signed?.validAfter ?? '0', signed?.validBefore ?? '0'].map(BigInt)
+  if (amounts.some((each) => each > LARGEST) || times.some((each) => each > LATEST))
+    return malformed('/payload has a number that the contract cannot read')
+  return {
+    kind: 'payload',
+    payload: {
+      type,
+      config: spell(channelConfig),
+      voucher: {
+        channelId: lower(voucher.channelId),
+        ceiling: BigInt(voucher.maxClaimableAmount),
+        signature: lower(voucher.signature),
+      },
+      ...(type === 'deposit' && deposit !== undefined && signed !== undefined
+        ? { deposit: { ...signed, salt: lower(signed.salt), amount: deposit.amount } }
+        : {}),
+      ...(type === 'refund' && amount !== undefined ? { amount: BigInt(amount) } : {}),
+    },
+  }
+}
+
+/** One spelling, whatever the letter case. */
+function spell(config: ChannelConfig): ChannelConfig {
+  const { payer, payerAuthorizer, receiver, receiverAuthorizer, token, withdrawDelay, salt } = config
+  return {
+    payer: toChecksum(payer),
+    payerAuthorizer: toChecksum(payerAuthorizer),
+    receiver: toChecksum(receiver),
+    receiverAuthorizer: toChecksum(receiverAuthorizer),
+    token: toChecksum(token),
+    withdrawDelay,
+    salt: lower(salt),
+  }
+}
+
+function lower(hex: `0x${string}`): `0x${string}` {
+  return `0x${hex.slice(2).toLowerCase()}`
+}

@@ -1,0 +1,277 @@
+import { sameAddress } from '../../base/address.ts'
+import type { Refusal } from '../../base/errors.ts'
+import { toChecksum } from '../../base/address.ts'
+import { recoverSigner, splitSignature } from '../../chains/evm/signature.ts'
+import { otherArguments } from '../../payment/call-price.ts'
+import type { Charge } from '../../payment/payment.ts'
+import type { PaymentPayload } from '../payload.ts'
+import { matches, requirementsOf, type NetworkOffer, type Requirements } from '../requirements.ts'
+import type { SchemePayment } from '../scheme.ts'
+import { accountName, changeAccount, readAccount, reserved, type ChannelAccount } from './channel-account.ts'
+import type { ChannelMirror } from './channel-mirror.ts'
+import { usable } from './channel-mirror.ts'
+import type { ChannelNetwork } from './channel-network.ts'
+import type { ChannelPayload } from './channel-payload.ts'
+import { checkDeposit, isSignedByPayer, makeDeposit, simulateDeposit, type Deposit } from './deposit.ts'
+import { mirrored, refresh, CANNOT_READ } from './mirrored.ts'
+import { channelIdOf, voucherDigest } from './typed-data.ts'
+import { channelState, corrective } from './wire.ts'
+
+type Bought = Omit<ChannelPayload, 'type' | 'amount'>
+
+/** A call that is paid through a channel, with a deposit into it or without. */
+export function channelPayment(
+  on: ChannelNetwork,
+  offer: NetworkOffer,
+  { accepted, payload }: PaymentPayload<Bought>,
+): SchemePayment {
+  const { network, ledger } = on
+  const { config, voucher } = payload
+  const { channelId: id, ceiling } = voucher
+  const amount = BigInt(accepted.amount)
+  const deposit: Deposit | undefined =
+    payload.deposit === undefined ? undefined : { id, config, signed: payload.deposit }
+  /** The call that it is to pay for, once that is known. */
+  let call: string | undefined
+
+  const correct = (
+    account: ChannelAccount | undefined,
+    mirror: ChannelMirror,
+    code: Refusal['code'],
+    detail: string,
+  ): Refusal => corrective(network.id, id, account, mirror, { code, detail })
+
+  /** Whether the voucher continues the channel where it stands. */
+  const fits = (account: ChannelAccount | undefined, mirror: ChannelMirror): Refusal | undefined => {
+    const charged = BigInt(account?.charged ?? mirror.claimed)
+    if (charged + amount === ceiling) return undefined
+    const isBelow = ceiling <= BigInt(mirror.claimed)
+    return correct(
+      account,
+      mirror,
+      isBelow
+        ? 'invalid_batch_settlement_evm_cumulative_below_claimed'
+        : 'invalid_batch_settlement_evm_cumulative_amount_mismatch',
+      `the channel was charged ${charged} so far; a voucher for this call has the ceiling ${charged + amount}, not ${ceiling}`,
+    )
+  }
+
+  /** Whether the channel holds what the voucher promises; `added`: what a deposit brings. */
+  const covers = (
+    account: ChannelAccount | undefined,
+    mirror: ChannelMirror,
+    added: bigint,
+  ): Refusal | undefined => {
+    const held = usable(mirror) - reserved(account)
+    if (ceiling <= held + added) return undefined
+    // Clients that are told of a mismatch read the balance and top the channel up; told of anything else, they give up.
+    return correct(
+      account,
+      mirror,
+      'invalid_batch_settlement_evm_cumulative_amount_mismatch',
+      `the channel holds ${held}, which is less than the ceiling ${ceiling}: add a deposit`,
+    )
+  }
+
+  return {
+    key: keyOf(id, network.id, ceiling, 0, ''),
+    network: network.id,
+    asset: network.token.address,
+    payee: on.payTo,
+    authorizationHash: Buffer.from(voucherDigest(id, ceiling, network.chainId)).toString('base64url'),
+    authorizedAmount: amount,
+    amountFor: () => amount,
+    lockKey: accountName(network.id, id),
+    keyFor: async (wanted) => {
+      call = wanted
+      const { account } = await readAccount(ledger, network.id, id)
+      const last = account?.last
+      if (last !== undefined && last.ceiling === ceiling.toString() && last.call === wanted) {
+        const record = await ledger.get(last.key)
+        // Its answer may be lost. Once it has arrived, the same voucher is one for another call.
+        if (record?.receipt !== undefined && record.state !== 'sent') return last.key
+      }
+      return keyOf(id, network.id, ceiling, account?.charges ?? 0, wanted)
+    },
+    check: ({ endpoint, price, settle, timeoutSeconds = offer.timeoutSeconds }, now) => {
+      const asked = requirementsOf({ ...offer, timeoutSeconds }, price, settle)
+      // The least deposit follows the prices: who has signed for an older one is not turned away.
+      if (!matches(accepted, withoutFloor(asked), sameAddress))
+        return refuse(
+          'no_matching_requirements',
+          otherArguments(endpoint, accepted.amount, asked.amount) ?? NO_OFFER_OF_OURS,
+        )
+      return checkConfig(on, payload) ?? (deposit && checkDeposit(on, deposit.signed, Math.floor(now / 1000)))
+    },
+    verify: async () => {
+      if (!isAuthorized(on, payload)) return { kind: 'refused', refusal: BAD_VOUCHER }
+      if (deposit !== undefined && !isSignedByPayer(on, deposit))
+        return { kind: 'refused', refusal: BAD_DEPOSIT }
+      const isOwn = sameAddress(config.payer, config.payerAuthorizer) || deposit !== undefined
+      const { account } = isOwn ? { account: undefined } : await readAccount(ledger, network.id, id)
+      // Anybody can fund a channel in the name of another, and must not reach what is kept for that payer.
+      const payer = isOwn || account?.isProven === true ? config.payer : config.payerAuthorizer
+      const validBefore = on.clock.now() + VALID_MS
+      return { kind: 'verified', payer: toChecksum(payer), account: 'key', validBefore }
+    },
+    simulate: async () => {
+      const { account } = await readAccount(ledger, network.id, id)
+      // Until the call is known, it may be one whose answer is lost.
+      if (call === undefined && account?.last?.ceiling === ceiling.toString()) return undefined
+      let mirror = await mirrored(on, id)
+      if (mirror === undefined) return CANNOT_READ
+      const misfit = fits(account, mirror)
+      if (misfit !== undefined) return misfit
+      const added = BigInt(deposit?.signed.amount ?? 0)
+      // Its payer may have added a deposit by itself.
+      if (covers(account, mirror, added) !== undefined) mirror = (await refresh(on, id)) ?? mirror
+      const uncovered = covers(account, mirror, added)
+      if (uncovered !== undefined) return uncovered
+      if (ceiling - BigInt(mirror.claimed) > mostUnclaimed(on, mirror, amount)) return OWES_TOO_MUCH
+      return deposit === undefined ? undefined : simulateDeposit(on, deposit)
+    },
+    release: () => undefined,
+    commit: async (charged): Promise<Charge> => {
+      let transaction: string | undefined
+      if (deposit !== undefined) {
+        const done = await makeDeposit(on, deposit)
+        if (done.kind === 'failed') return done
+        ;({ transaction } = done)
+      }
+      const stored = await readAccount(ledger, network.id, id)
+      const { account } = stored
+      const mirror = await mirrored(on, id)
+      if (mirror === undefined) return { kind: 'failed', refusal: CANNOT_READ }
+      const refusal = fits(account, mirror) ?? covers(account, mirror, 0n)
+      if (refusal !== undefined) return { kind: 'failed', refusal }
+      const before = BigInt(account?.charged ?? mirror.claimed)
+      const total = (before + charged).toString()
+      const charges = account?.charges ?? 0
+      const higher = BigInt(account?.voucher?.ceiling ?? -1) > ceiling ? account?.voucher : undefined
+      const { setAside: _setAside, unclaimedSince, ...kept } = account ?? {}
+      const isUnclaimed = before + charged > BigInt(mirror.claimed)
+      const since = before > BigInt(mirror.claimed) ? unclaimedSince : undefined
+      const next: ChannelAccount = {
+        ...kept,
+        config,
+        charged: total,
+        voucher: higher ?? { ceiling: ceiling.toString(), signature: voucher.signature },
+        charges: charges + 1,
+        last: {
+          ceiling: ceiling.toString(),
+          call: call ?? '',
+          key: keyOf(id, network.id, ceiling, charges, call ?? ''),
+        },
+        isProven: account?.isProven === true || deposit !== undefined,
+        ...(isUnclaimed ? { unclaimedSince: since ?? on.clock.now() } : {}),
+      }
+      const receipt = {
+        transaction: '',
+        network: network.id,
+        payer: toChecksum(config.payer),
+        amount: charged.toString(),
+        extra: {
+          chargedAmount: charged.toString(),
+          channelState: channelState(id, mirror, total),
+          ...(deposit !== undefined && transaction !== undefined
+            ? { deposit: [transaction, deposit.signed.amount] }
+            : {}),
+        },
+      }
+      return { kind: 'charged', receipt, state: changeAccount(stored, next) }
+    },
+  }
+}
+
+/** A voucher does not expire: this is for the record, which has to end. */
+const VALID_MS = 3_600_000
+
+/**
+ * A voucher does not name the call it pays for, and the same one may be signed for several: after a call that cost
+ * nothing, and after one that has failed. `charges` tells the first from the second, `call` one call from another.
+ */
+function keyOf(id: string, network: string, ceiling: bigint, charges: number, call: string): string {
+  return `x402:${network}:channel:${id}:${ceiling}:${charges}:${call}`
+}
+
+function withoutFloor({ extra, ...asked }: Requirements): Requirements {
+  const { minDeposit: _minDeposit, ...rest } = extra ?? {}
+  return { ...asked, extra: rest }
+}
+
+/** What a channel may owe: as much as its first deposit, and the more the more of it was claimed. */
+function mostUnclaimed({ terms }: ChannelNetwork, { claimed }: ChannelMirror, amount: bigint): bigint {
+  const earned = terms.leastDeposit + BigInt(claimed)
+  const most = earned < terms.mostUnclaimed ? earned : terms.mostUnclaimed
+  return most < amount ? amount : most
+}
+
+const OWES_TOO_MUCH: Refusal = {
+  code: 'payer_limit_reached',
+  detail: 'the channel owes as much as it may until it is claimed; nothing was charged',
+  retryAfter: 10,
+}
+
+/** Whether the channel is one that this service claims from. */
+export function checkConfig(
+  { network, payTo, terms, authorizers }: ChannelNetwork,
+  { config, voucher }: Pick<ChannelPayload, 'config' | 'voucher'>,
+): Refusal | undefined {
+  const [authorizer = ''] = authorizers.keys()
+  if (channelIdOf(config, network.chainId) !== voucher.channelId)
+    return refuse(
+      'invalid_batch_settlement_evm_channel_id_mismatch',
+      'voucher.channelId is not the id of channelConfig',
+    )
+  if (!sameAddress(config.receiver, payTo) || !sameAddress(config.receiverAuthorizer, authorizer))
+    return refuse(
+      'invalid_batch_settlement_evm_receiver_mismatch',
+      'receiver and receiverAuthorizer are not those of the offer',
+    )
+  if (!sameAddress(config.token, network.token.address))
+    return refuse('invalid_batch_settlement_evm_token_mismatch', 'token is not the asset of the offer')
+  if (config.withdrawDelay * 1000 !== terms.withdrawDelay)
+    return refuse(
+      'invalid_batch_settlement_evm_withdraw_delay_mismatch',
+      'withdrawDelay is not the one of the offer',
+    )
+  if (/^0x0+$/.test(config.payerAuthorizer))
+    return refuse(
+      'invalid_batch_settlement_evm_voucher_signature',
+      'payerAuthorizer is zero: vouchers of contract wallets are not accepted; name a key',
+    )
+  return undefined
+}
+
+/**
+ * Whether the key of the channel has signed the voucher, in the one form that the contract reads: it would refuse a whole
+ * claim because of any other.
+ */
+export function isAuthorized(
+  { network }: ChannelNetwork,
+  { config, voucher }: Pick<ChannelPayload, 'config' | 'voucher'>,
+): boolean {
+  const { signature, channelId, ceiling } = voucher
+  if (!/(1b|1c)$/.test(signature)) return false
+  const split = splitSignature(signature)
+  if (split === undefined) return false
+  const signer = recoverSigner(voucherDigest(channelId, ceiling, network.chainId), split)
+  return signer !== undefined && sameAddress(signer, config.payerAuthorizer)
+}
+
+export const BAD_VOUCHER: Refusal = {
+  code: 'invalid_batch_settlement_evm_voucher_signature',
+  detail:
+    'the signature is not the one of payerAuthorizer for this voucher, as 65 bytes with the smaller s and v 27 or 28',
+}
+
+const BAD_DEPOSIT: Refusal = {
+  code: 'invalid_batch_settlement_evm_deposit_simulation_failed',
+  detail: 'the deposit is not signed by the payer of the channel',
+}
+
+const NO_OFFER_OF_OURS = '"accepted" is not one of the offers made here'
+
+function refuse(code: Refusal['code'], detail: string): Refusal {
+  return { code, detail }
+}

@@ -1,0 +1,106 @@
+import { keccak256 } from 'js-sha3'
+import type { Network } from '../../base/networks.ts'
+import { word } from '../../chains/evm/chain.ts'
+import { domainSeparator } from '../../chains/evm/eip3009/digest.ts'
+import type { ChannelConfig, ChannelId } from './channel-config.ts'
+import { CHANNELS, DEPOSIT_COLLECTOR } from './contracts.ts'
+
+/** What a payer signs so that a deposit is taken: the rest follows from the channel. */
+export interface DepositAuthorization {
+  /** Atomic units. */
+  readonly amount: string
+  /** Seconds since the epoch. */
+  readonly validAfter: string
+  readonly validBefore: string
+  /** 32 bytes. */
+  readonly salt: `0x${string}`
+  readonly signature: `0x${string}`
+}
+
+/** A row of a claim. */
+export interface ClaimEntry {
+  readonly channelId: ChannelId
+  readonly ceiling: bigint
+  readonly total: bigint
+}
+
+const DOMAIN = keccak256('EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)')
+const NAME = keccak256('x402 Batch Settlement')
+const VERSION = keccak256('1')
+const CHANNEL_CONFIG = keccak256(
+  'ChannelConfig(address payer,address payerAuthorizer,address receiver,address receiverAuthorizer,address token,uint40 withdrawDelay,bytes32 salt)',
+)
+const VOUCHER = keccak256('Voucher(bytes32 channelId,uint128 maxClaimableAmount)')
+const REFUND = keccak256('Refund(bytes32 channelId,uint256 nonce,uint128 amount)')
+const ENTRY = 'ClaimEntry(bytes32 channelId,uint128 maxClaimableAmount,uint128 totalClaimed)'
+const CLAIM_ENTRY = keccak256(ENTRY)
+const CLAIM_BATCH = keccak256(`ClaimBatch(ClaimEntry[] claims)${ENTRY}`)
+const RECEIVE = keccak256(
+  'ReceiveWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)',
+)
+
+const separators = new Map<number, string>()
+
+function hash(...parts: readonly string[]): string {
+  return keccak256(Buffer.from(parts.join(''), 'hex'))
+}
+
+function digest(chainId: number, structHash: string): Buffer {
+  let separator = separators.get(chainId)
+  if (separator === undefined) {
+    separator = hash(DOMAIN, NAME, VERSION, word(BigInt(chainId)), word(CHANNELS))
+    separators.set(chainId, separator)
+  }
+  return Buffer.from(hash('1901', separator, structHash), 'hex')
+}
+
+/** The members of a channel as words of the ABI, in the order of its type. */
+export function wordsOf(config: ChannelConfig): string {
+  const { payer, payerAuthorizer, receiver, receiverAuthorizer, token, withdrawDelay, salt } = config
+  const addresses = [payer, payerAuthorizer, receiver, receiverAuthorizer, token].map(word)
+  return [...addresses, word(BigInt(withdrawDelay)), salt.slice(2)].join('')
+}
+
+/** The id of a channel on a chain. */
+export function channelIdOf(config: ChannelConfig, chainId: number): ChannelId {
+  return `0x${digest(chainId, hash(CHANNEL_CONFIG, wordsOf(config))).toString('hex')}`
+}
+
+/** What a voucher signs: up to `ceiling` may be claimed of the channel in all. */
+export function voucherDigest(channelId: ChannelId, ceiling: bigint, chainId: number): Uint8Array {
+  return digest(chainId, hash(VOUCHER, channelId.slice(2), word(ceiling)))
+}
+
+export function refundDigest(
+  channelId: ChannelId,
+  nonce: bigint,
+  amount: bigint,
+  chainId: number,
+): Uint8Array {
+  return digest(chainId, hash(REFUND, channelId.slice(2), word(nonce), word(amount)))
+}
+
+export function claimDigest(entries: readonly ClaimEntry[], chainId: number): Uint8Array {
+  const hashes = entries.map(({ channelId, ceiling, total }) =>
+    hash(CLAIM_ENTRY, channelId.slice(2), word(ceiling), word(total)),
+  )
+  return digest(chainId, hash(CLAIM_BATCH, hash(...hashes)))
+}
+
+/** The nonce of a deposit names its channel, so that the money can go nowhere else. */
+export function depositNonce(channelId: ChannelId, salt: `0x${string}`): `0x${string}` {
+  return `0x${hash(channelId.slice(2), salt.slice(2))}`
+}
+
+/** What a payer signs for the token, so that the collector may take a deposit. */
+export function depositDigest(
+  network: Network,
+  { payer }: Pick<ChannelConfig, 'payer'>,
+  channelId: ChannelId,
+  { amount, validAfter, validBefore, salt }: DepositAuthorization,
+): Uint8Array {
+  const numbers = [amount, validAfter, validBefore].map((decimal) => word(BigInt(decimal)))
+  const nonce = depositNonce(channelId, salt).slice(2)
+  const fields = hash(RECEIVE, word(payer), word(DEPOSIT_COLLECTOR), ...numbers, nonce)
+  return Buffer.from(hash('1901', domainSeparator(network), fields), 'hex')
+}

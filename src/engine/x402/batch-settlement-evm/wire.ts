@@ -1,0 +1,56 @@
+import type { JsonObject } from '../../base/json.ts'
+import type { Receipt } from '../../ledger/payment-record.ts'
+import type { Refusal } from '../../base/errors.ts'
+import type { ChannelAccount } from './channel-account.ts'
+import type { ChannelId } from './channel-config.ts'
+import type { ChannelMirror } from './channel-mirror.ts'
+
+export const SCHEME = 'batch-settlement'
+
+/** A channel as buyers are told of it. */
+export function channelState(
+  id: ChannelId,
+  { balance, claimed, withdrawalAt, refundNonce }: ChannelMirror,
+  charged: string,
+): JsonObject {
+  return {
+    channelId: id,
+    balance,
+    totalClaimed: claimed,
+    withdrawRequestedAt: withdrawalAt,
+    refundNonce,
+    chargedCumulativeAmount: charged,
+  }
+}
+
+/**
+ * Tells the payer of a channel where it stands, from which its client signs a voucher that is right. Only for a request
+ * whose signature was verified: vouchers are public once they are claimed.
+ */
+export function corrective(
+  network: string,
+  id: ChannelId,
+  account: Pick<ChannelAccount, 'charged' | 'voucher'> | undefined,
+  mirror: ChannelMirror,
+  { code, detail }: Pick<Refusal, 'code' | 'detail'>,
+): Refusal {
+  // Nothing was bought yet: the chain is the whole truth.
+  const charged = account?.charged ?? mirror.claimed
+  const voucher = account?.voucher
+  const voucherState =
+    voucher === undefined
+      ? {}
+      : { voucherState: { signedMaxClaimable: voucher.ceiling, signature: voucher.signature } }
+  const extra = { channelState: channelState(id, mirror, charged), ...voucherState }
+  return { code, detail, reoffer: { scheme: SCHEME, network, extra } }
+}
+
+/**
+ * PAYMENT-RESPONSE of a call. A voucher moves nothing: it has no transaction and no amount. With a deposit, both are the
+ * deposit’s.
+ */
+export function responseOf({ network, payer, extra = {} }: Receipt): JsonObject {
+  const { deposit, ...rest } = extra
+  const [transaction, amount] = Array.isArray(deposit) ? deposit : ['', '']
+  return { success: true, transaction, network, payer, amount, extra: rest }
+}

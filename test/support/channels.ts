@@ -1,0 +1,227 @@
+import {
+  BatchSettlementEvmScheme,
+  buildChannelConfig,
+  computeChannelId,
+  createBatchSettlementEIP3009DepositPayload,
+  signVoucher,
+} from '@x402/evm/batch-settlement/client'
+import { wrapFetchWithPayment, x402Client } from '@x402/fetch'
+import { fileURLToPath } from 'node:url'
+import { createPublicClient, createTestClient, createWalletClient, http, parseAbi } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { CHANNELS } from '../../src/engine/x402/batch-settlement-evm/contracts.ts'
+import { base } from './base-chain.ts'
+import { challengeOf, randomKey, type Hex } from './payment.ts'
+import { runProgram } from './server.ts'
+import { openShop, type Shop } from './shop.ts'
+
+const CATALOG = fileURLToPath(new URL('../fixtures/channels/catalog.yaml', import.meta.url))
+
+const CONTRACT = parseAbi([
+  'function channels(bytes32 id) view returns (uint128 balance, uint128 totalClaimed)',
+  'function receivers(address receiver, address token) view returns (uint128 totalClaimed, uint128 totalSettled)',
+])
+
+/** A shop that is paid through channels, with the key that signs its claims. */
+export interface ChannelShop extends Shop {
+  readonly authorizerKey: Hex
+  /** Lets so many seconds pass on the chain. */
+  travel(seconds: number): Promise<void>
+}
+
+export async function openChannelShop(more: Readonly<Record<string, string>> = {}): Promise<ChannelShop> {
+  const authorizerKey = randomKey()
+  const shop = await openShop(async () => ({ CATALOG, CHANNEL_AUTHORIZER_KEY: authorizerKey, ...more }))
+  const client = createTestClient({ mode: 'anvil', chain: base, transport: http(shop.chain.rpcUrl) })
+  const travel = async (seconds: number): Promise<void> => {
+    await client.increaseTime({ seconds })
+    await client.mine({ blocks: 1 })
+  }
+  // The shop reads its address anew after a restart.
+  return Object.create(shop, {
+    authorizerKey: { value: authorizerKey },
+    travel: { value: travel },
+  }) as ChannelShop
+}
+
+/** The client of the x402 SDK as it comes from the registry, with a node of its own. */
+export function channelClient(key: Hex, rpcUrl: string, transport: typeof fetch = fetch) {
+  const chain = createPublicClient({ chain: base, transport: http(rpcUrl) })
+  const account = privateKeyToAccount(key)
+  const signer = {
+    address: account.address,
+    signTypedData: account.signTypedData,
+    readContract: chain.readContract,
+  }
+  const scheme = new BatchSettlementEvmScheme(signer as never)
+  const client = new x402Client().register('eip155:*', scheme)
+  return { scheme, fetch: wrapFetchWithPayment(transport, client) as typeof fetch }
+}
+
+/** What the contract has, independently of the service. */
+export function contractReader(rpcUrl: string) {
+  const chain = createPublicClient({ chain: base, transport: http(rpcUrl) })
+  return {
+    channel: async (id: Hex) => {
+      const [balance, claimed] = await chain.readContract({
+        address: CHANNELS,
+        abi: CONTRACT,
+        functionName: 'channels',
+        args: [id],
+      })
+      return { balance, claimed }
+    },
+    receiver: async (receiver: Hex, token: Hex) => {
+      const [claimed, settled] = await chain.readContract({
+        address: CHANNELS,
+        abi: CONTRACT,
+        functionName: 'receivers',
+        args: [receiver, token],
+      })
+      return { claimed, settled }
+    },
+  }
+}
+
+/** A channel of one payer, whose payments a test makes by hand. */
+export interface HandmadeChannel {
+  readonly id: Hex
+  readonly config: ReturnType<typeof buildChannelConfig>
+  /** The header of a payment; `ceiling` in atomic units. */
+  voucher(ceiling: number, change?: (payload: Record<string, unknown>) => void): Promise<string>
+  deposit(ceiling: number, amount: number): Promise<string>
+  refund(ceiling: number, amount?: number): Promise<string>
+  /** Calls the contract as the payer. */
+  call(name: 'initiateWithdraw' | 'finalizeWithdraw', amount?: bigint): Promise<void>
+}
+
+const PAYER_CALLS = parseAbi([
+  'struct ChannelConfig { address payer; address payerAuthorizer; address receiver; address receiverAuthorizer; address token; uint40 withdrawDelay; bytes32 salt; }',
+  'function initiateWithdraw(ChannelConfig config, uint128 amount)',
+  'function finalizeWithdraw(ChannelConfig config)',
+])
+
+/** Makes payments with the functions of the SDK, for the offer of a path. */
+export async function handmade(
+  shop: ChannelShop,
+  key: Hex,
+  path = '/paid/work',
+  changes: { readonly payer?: Hex; readonly payerAuthorizer?: Hex; readonly salt?: Hex } = {},
+): Promise<HandmadeChannel> {
+  const account = privateKeyToAccount(key)
+  const { accepts, resource } = await challengeOf(shop.url + path)
+  const accepted = accepts.find(({ scheme }) => scheme === 'batch-settlement')
+  if (accepted === undefined) throw new Error('no channel is offered')
+  const salt = changes.salt ?? (`0x${'0'.repeat(64)}` as const)
+  const built = buildChannelConfig({ signer: account, salt } as never, accepted as never)
+  const config = { ...built, ...changes }
+  const id = computeChannelId(config, accepted.network)
+  const header = (payload: unknown): string =>
+    Buffer.from(JSON.stringify({ x402Version: 2, resource, accepted, payload })).toString('base64')
+  const voucherFor = (ceiling: number) => signVoucher(account as never, id, String(ceiling), accepted.network)
+  return {
+    id,
+    config,
+    voucher: async (ceiling, change) => {
+      const payload = { type: 'voucher', channelConfig: config, voucher: await voucherFor(ceiling) }
+      change?.(payload)
+      return header(payload)
+    },
+    deposit: async (ceiling, amount) => {
+      const made = await createBatchSettlementEIP3009DepositPayload(
+        account as never,
+        2,
+        accepted as never,
+        config,
+        String(amount),
+        String(ceiling),
+      )
+      return header(made.payload)
+    },
+    refund: async (ceiling, amount) => {
+      const sum = amount === undefined ? {} : { amount: String(amount) }
+      return header({ type: 'refund', channelConfig: config, voucher: await voucherFor(ceiling), ...sum })
+    },
+    call: async (name, amount = 0n) => {
+      await shop.chain.setGas(account.address, 10n ** 18n)
+      const wallet = createWalletClient({ account, chain: base, transport: http(shop.chain.rpcUrl) })
+      const chain = createPublicClient({ chain: base, transport: http(shop.chain.rpcUrl) })
+      const write = { address: CHANNELS, abi: PAYER_CALLS } as const
+      const hash =
+        name === 'initiateWithdraw'
+          ? await wallet.writeContract({ ...write, functionName: name, args: [config as never, amount] })
+          : await wallet.writeContract({ ...write, functionName: name, args: [config as never] })
+      await chain.waitForTransactionReceipt({ hash, pollingInterval: 20 })
+    },
+  }
+}
+
+/** Sends a payment by hand. */
+export function send(shop: Pick<ChannelShop, 'url'>, path: string, header: string): Promise<Response> {
+  return fetch(shop.url + path, { headers: { 'PAYMENT-SIGNATURE': header } })
+}
+
+const DEPOSIT = parseAbi([
+  'struct ChannelConfig { address payer; address payerAuthorizer; address receiver; address receiverAuthorizer; address token; uint40 withdrawDelay; bytes32 salt; }',
+  'function deposit(ChannelConfig config, uint128 amount, address collector, bytes collectorData)',
+])
+
+/** Gives the caller what it asks for of its own tokens, whoever the payer is said to be. */
+const FOREIGN_COLLECTOR =
+  '0x63a9059cbb60e01b600052336004526044356024526000600060446000600060243' + '55af15000'
+
+/** Deposits into a channel with money of somebody else, through a collector of his own. */
+export async function fundByStranger(
+  { chain: { rpcUrl, ...chain } }: ChannelShop,
+  config: HandmadeChannel['config'],
+  amount: bigint,
+): Promise<void> {
+  const stranger = privateKeyToAccount(randomKey())
+  const collector = privateKeyToAccount(randomKey()).address
+  await chain.setCode(collector, FOREIGN_COLLECTOR as Hex)
+  await chain.setGas(stranger.address, 10n ** 18n)
+  await chain.mint(collector, amount)
+  const wallet = createWalletClient({ account: stranger, chain: base, transport: http(rpcUrl) })
+  const hash = await wallet.writeContract({
+    address: CHANNELS,
+    abi: DEPOSIT,
+    functionName: 'deposit',
+    args: [config as never, amount, collector, '0x'],
+  })
+  const node = createPublicClient({ chain: base, transport: http(rpcUrl) })
+  await node.waitForTransactionReceipt({ hash, pollingInterval: 20 })
+}
+
+function environment(shop: ChannelShop, more: Readonly<Record<string, string>>): Record<string, string> {
+  return {
+    CATALOG,
+    BASE_URL: shop.baseUrl,
+    PAY_TO: shop.payTo,
+    SETTLER_PRIVATE_KEY: shop.settlerKey,
+    RPC_URL_8453: shop.node.url,
+    CHANNEL_AUTHORIZER_KEY: shop.authorizerKey,
+    ...more,
+  }
+}
+
+/** `ratecard payments claim`, as an operator runs it. */
+export function claimNow(shop: ChannelShop, more: Readonly<Record<string, string>> = {}) {
+  return runProgram(['payments', 'claim', '--data-dir', shop.server.dataDir], environment(shop, more))
+}
+
+interface ChannelRow {
+  readonly charged: string
+  readonly claimed: string
+  readonly unclaimed: string
+  readonly state: string
+}
+
+/** `ratecard payments list --channels`. */
+export async function listChannels(
+  shop: ChannelShop,
+  more: Readonly<Record<string, string>> = {},
+): Promise<readonly ChannelRow[]> {
+  const args = ['payments', 'list', '--channels', '--json', '--data-dir', shop.server.dataDir]
+  const { stdout } = await runProgram(args, environment(shop, more))
+  return JSON.parse(stdout) as readonly ChannelRow[]
+}
