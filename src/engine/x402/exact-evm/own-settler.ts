@@ -14,6 +14,7 @@ import { findTransfer, onchainStatus, settled } from './onchain-status.ts'
 import type { Order } from './order.ts'
 import { riskOf, type GasHold } from '../../chains/evm/gas-budget.ts'
 import { type Exposure } from './payer-limits.ts'
+import type { SettlementRequest } from './settlement-request.ts'
 import type { Settler } from './settler.ts'
 import type { SettlementContext } from './settlement-context.ts'
 import { preflight, orderOf, signedOf, exposureOf } from './preflight.ts'
@@ -68,7 +69,7 @@ export function createLocalSettler(context: SettlementContext): Settler {
   }
 }
 
-function nameOf({ from, nonce }: ExpectedTransfer): string {
+function nameOf({ from, nonce }: SettlementRequest['expected']): string {
   return `${from}:${nonce}`
 }
 
