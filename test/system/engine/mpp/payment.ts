@@ -1,4 +1,3 @@
-import { Challenge } from 'mppx'
 import { concatHex, fromRlp, keccak256, toRlp, type Account as ViemAccount } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { Account, Actions, P256, Transaction } from 'viem/tempo'
@@ -18,7 +17,6 @@ import {
   signTransfer,
   startTempo,
   payAs as payAsClient,
-  stockPayer,
   type EchoedChallenge,
   type TransactionFaults,
 } from '../../../support/tempo.ts'
