@@ -84,7 +84,9 @@ async function outcomeOfUse(
   const canceled = await findLog(chain, cancelations, searched, async (logs) =>
     logs.find((log) => cancels(log, BigInt(expected.nonce))),
   )
-  return canceled.kind === 'found' || (await isVoid(searched.newest)) ? { kind: 'void', block: searched.newest } : { kind: 'used' }
+  return canceled.kind === 'found' || (await isVoid(searched.newest))
+    ? { kind: 'void', block: searched.newest }
+    : { kind: 'used' }
 }
 
 /** The transfer among these that a call of the proxy with this nonce has made. */
