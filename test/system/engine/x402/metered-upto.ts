@@ -1,0 +1,204 @@
+import { createServer } from 'node:http'
+import { json } from 'node:stream/consumers'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { listening } from '../../../support/http.ts'
+import { callTool } from '../../../support/mcp.ts'
+import { addressOf, type Challenge, type Hex } from '../../../support/payment.ts'
+import { randomBytes } from '../../../support/random.ts'
+import { openShop, type Shop } from '../../../support/shop.ts'
+import { signPermit, uptoFetch } from '../../../support/upto.ts'
+import { until } from '../../../support/until.ts'
+
+const MUCH = 2n ** 255n
+/** Atomic units of a dollar cent. */
+const CEILING = 50_000n
+
+const catalogOf = (model: string): string => `catalog: 1
+service: { name: Words of a model, version: '1.0.0' }
+payments: { currency: USD, x402: { networks: [base], timeout: 60s } }
+mcp_servers: { tools: { title: Words as tools } }
+routes:
+  POST /v1/chat:
+    tool: tools.chat
+    handler: proxy
+    upstream: ${model}/chat
+    price: &price
+      base: 0.0002
+      metered:
+        - { value_of: /usage/prompt_tokens, unit: 1000, price: 0.0005 }
+        - { value_of: /usage/completion_tokens, unit: 1000, price: 0.0015 }
+      ceiling: 0.05
+    summary: An answer of a model
+    body: &body
+      properties:
+        usage: { type: string, required: true, maxLength: 200, example: '{}' }
+    response: { schema: { type: object, additionalProperties: true } }
+    example: { usage: { prompt_tokens: 1000, completion_tokens: 200 } }
+  POST /v1/events:
+    handler: proxy
+    upstream: ${model}/events
+    price: *price
+    summary: The same as events
+    body: *body
+    response: { stream: true, media_type: text/event-stream }
+  POST /v1/free:
+    handler: proxy
+    upstream: ${model}/chat
+    price: { metered: [{ value_of: /usage/total, price: 0.001 }], ceiling: 0.01 }
+    summary: An answer that may cost nothing
+    body: *body
+    response: { schema: { type: object, additionalProperties: true } }
+    example: { usage: { total: 2 } }
+`
+
+interface Usage {
+  readonly prompt_tokens?: number
+  readonly completion_tokens?: number
+  readonly total?: number
+}
+
+/** A model that reports the usage that the prompt names, whole or in the last of its events. */
+async function openModel() {
+  let runs = 0
+  const server = createServer((request, response) => {
+    runs += 1
+    void json(request).then((body) => {
+      const { usage } = body as { readonly usage: string }
+      if (request.url?.startsWith('/events') !== true)
+        return response.setHeader('content-type', 'application/json').end(`{"text":"hello","usage":${usage}}`)
+      response.setHeader('content-type', 'text/event-stream')
+      response.write('data: {"text":"hello"}\n\n')
+      return response.end(`data: {"usage":${usage}}\n\n`)
+    })
+  })
+  return { ...(await listening(server)), runs: () => runs }
+}
+
+/** Computed apart from the code under test: tenths of a micro-dollar, rounded up once. */
+function due({ prompt_tokens: prompt = 0, completion_tokens: completion = 0 }: Usage): bigint {
+  const tenths = 2_000n + BigInt(prompt) * 5n + BigInt(completion) * 15n
+  const amount = (tenths + 9n) / 10n
+  return amount < CEILING ? amount : CEILING
+}
+
+async function openWords(t: Test) {
+  const model = await openModel()
+  const catalog = join(t.testdir(), 'catalog.yaml')
+  writeFileSync(catalog, catalogOf(model.url))
+  const shop = await openShop(async () => ({ CATALOG: catalog }), [])
+  t.teardown(async () => {
+    await shop.close()
+    await model.close()
+  })
+  return { model, shop }
+}
+
+async function wallet(shop: Shop): Promise<Hex> {
+  const key = await shop.wallet()
+  await shop.onchain.approvePermit2(addressOf(key), MUCH)
+  return key
+}
+
+const asking = (usage: unknown): RequestInit => ({
+  method: 'POST',
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify({ usage: JSON.stringify(usage) }),
+})
+
+function amountOf(response: Response): string {
+  const said = Buffer.from(response.headers.get('payment-response') ?? '', 'base64').toString()
+  const { amount }: { readonly amount: string } = JSON.parse(said)
+  return amount
+}
+
+t.test('moves on the chain what each answer has used, for the client of x402', async (t) => {
+  const { shop } = await openWords(t)
+  const received = (): Promise<bigint[]> => shop.onchain.received(shop.payTo)
+  const buy = uptoFetch(await wallet(shop))
+
+  await t.test('random usages, whole and as events', async (t) => {
+    const below = (limit: number): number => randomBytes(4).readUInt32BE() % limit
+    const before = (await received()).length
+    const wanted: bigint[] = []
+    for (let count = Number(process.env['USAGES'] ?? 24); count > 0; count -= 1) {
+      const usage = {
+        prompt_tokens: below(count % 5 === 0 ? 1_000_000 : 20_000),
+        completion_tokens: below(5_000),
+      }
+      const path = count % 3 === 0 ? '/v1/events' : '/v1/chat'
+      const response = await buy(shop.url + path, asking(usage))
+      const body = await response.text()
+      t.equal(response.status, 200, body)
+      t.match(body, String(usage.prompt_tokens))
+      t.equal(amountOf(response), String(due(usage)))
+      wanted.push(due(usage))
+    }
+    t.same((await received()).slice(before), wanted)
+  })
+
+  await t.test('a tool', async (t) => {
+    const url = `${shop.url}/mcp/tools`
+    const usage = { prompt_tokens: 10, completion_tokens: 4 }
+    const args = { usage: JSON.stringify(usage) }
+    const asked = await callTool(url, 'chat', args)
+    const payment = await signPermit(asked.content as unknown as Challenge, await wallet(shop))
+    const bought = await callTool(url, 'chat', args, { meta: { 'x402/payment': payment.payload } })
+    t.equal(bought.isError, false)
+    t.match(bought.meta['x402/payment-response'], { success: true, amount: String(due(usage)) })
+    t.equal((await received()).at(-1), due(usage))
+  })
+
+  await t.test('nothing for nothing, once for each payment', async (t) => {
+    const before = (await received()).length
+    const free = await buy(`${shop.url}/v1/free`, asking({ total: 0 }))
+    t.equal(free.status, 200)
+    t.equal(amountOf(free), '0')
+    const some = await buy(`${shop.url}/v1/free`, asking({ total: 3 }))
+    t.equal(amountOf(some), '3000')
+    t.equal((await received()).length, before + 1)
+  })
+
+  await t.test('nothing for an answer that does not say what it used', async (t) => {
+    const before = (await received()).length
+    for (const usage of [{}, { prompt_tokens: -1, completion_tokens: 1 }, { prompt_tokens: 'many' }]) {
+      const response = await buy(`${shop.url}/v1/chat`, asking(usage))
+      t.match(await response.json(), { code: 'usage_missing', charged: 'no' })
+    }
+    t.equal((await received()).length, before)
+  })
+})
+
+t.test('charges the recorded amount once when the process dies before the transfer is mined', async (t) => {
+  const { shop, model } = await openWords(t)
+  const usage = { prompt_tokens: 500, completion_tokens: 30 }
+  const key = await wallet(shop)
+  const url = `${shop.url}/v1/chat`
+  const asked = await fetch(url, asking(usage))
+  const challenge: Challenge = JSON.parse(
+    Buffer.from(asked.headers.get('payment-required') ?? '', 'base64').toString(),
+  )
+  const { header } = await signPermit(challenge, key)
+  const pay = (): Promise<Response> => {
+    const { headers, ...rest } = asking(usage)
+    return fetch(`${shop.url}/v1/chat`, { ...rest, headers: { ...headers, 'PAYMENT-SIGNATURE': header } })
+  }
+  await shop.onchain.setMining('manual')
+  const lost = pay().then(
+    () => 'answered',
+    () => 'lost',
+  )
+  await until('the transfer is sent', () => shop.node.calls().includes('eth_sendRawTransaction'))
+  await shop.restart(async () => {
+    await shop.onchain.mine()
+    await shop.onchain.setMining('automatic')
+  })
+  t.equal(await lost, 'lost')
+  let response = await pay()
+  while (response.status === 503) response = await pay()
+  t.equal(response.status, 200, await response.text())
+  t.equal(amountOf(response), String(due(usage)))
+  t.same(await shop.onchain.received(shop.payTo), [due(usage)])
+  t.equal(model.runs(), 1)
+})
