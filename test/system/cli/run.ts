@@ -25,7 +25,7 @@ t.test('prints help for the program and for each command', async (t) => {
       t.match(out, 'examples:')
       for (const [option, { text }] of Object.entries(options))
         t.match(
-          out.split('\n').find((line) => /^ {2}(?:-\w, )?--(\S+)/.exec(line)?.[1] === option) ?? '',
+          out.split('\n').find((line) => /^ {2}(?:-\w, )?--([a-z0-9-]+)/.exec(line)?.[1] === option) ?? '',
           text,
         )
     }

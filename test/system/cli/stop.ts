@@ -14,6 +14,7 @@ import { addressOf, randomKey, stockFetch } from '../../support/payment.ts'
 import { MAIN, nodeCommand, startServer, type RunningServer } from '../../support/server.ts'
 import { writeShop } from '../../support/catalogs.ts'
 import { dial } from '../../support/http.ts'
+import { until } from '../../support/until.ts'
 
 /** Times that a handler throws late, four at once: a few in the suite, more by `npm run crash`. */
 const LATE_THROWS = process.env['CRASH'] === 'full' ? 20 : 8
@@ -57,8 +58,15 @@ async function exitOf(child: ChildProcess): Promise<number | null> {
   return child.exitCode
 }
 
+/** What keeps the chain sees the end of a killed process a moment later. */
 async function isGone(t: Test, url: string): Promise<void> {
-  await t.rejects(fetch(url, { method: 'POST' }), 'the chain is gone')
+  const ask = (): Promise<boolean> =>
+    fetch(url, { method: 'POST' }).then(
+      () => false,
+      () => true,
+    )
+  await until('the chain is gone', ask)
+  t.pass('the chain is gone')
 }
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
