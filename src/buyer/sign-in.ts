@@ -52,7 +52,9 @@ function demandOf({ info, supportedChains }: JsonObject): Demand | undefined {
   if (!isJsonObject(info) || !Array.isArray(supportedChains)) return undefined
   const chainId = supportedChains
     .filter(isJsonObject)
-    .find(({ type, chainId: id }) => type === 'eip191' && /^eip155:\d+$/.test(String(id)))?.['chainId']
+    .find(
+      ({ type, chainId: id }) => type === 'eip191' && typeof id === 'string' && /^eip155:\d+$/.test(id),
+    )?.['chainId']
   const line = (name: string): string | undefined => {
     const value = info[name]
     return typeof value === 'string' && /^\P{Cc}*$/u.test(value) ? value : undefined

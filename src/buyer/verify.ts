@@ -53,10 +53,10 @@ function readAnswer(file: string): Buffer {
 function matched(checked: CheckedReceipt, answer: Buffer): CheckedReceipt {
   if (checked.kind === 'refused' || checked.form === 'x402') return checked
   const { payment, answer: stated } = checked.claims
-  const digest = hash('sha256', Buffer.concat([Buffer.from(`${String(payment)}\n`), answer]), 'base64url')
-  return hash('sha256', digest, 'base64url') === stated
-    ? checked
-    : { kind: 'refused', reason: 'it is the receipt of another answer' }
+  const other = { kind: 'refused', reason: 'it is the receipt of another answer' } as const
+  if (typeof payment !== 'string') return other
+  const digest = hash('sha256', Buffer.concat([Buffer.from(`${payment}\n`), answer]), 'base64url')
+  return hash('sha256', digest, 'base64url') === stated ? checked : other
 }
 
 const TITLES = { x402: 'receipt of x402', ratecard: 'Ratecard receipt' } as const

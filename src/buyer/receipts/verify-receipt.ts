@@ -36,7 +36,9 @@ export async function verifyReceipt(jws: string): Promise<CheckedReceipt> {
   const algorithm = typeof alg === 'string' ? ALGORITHMS[alg] : undefined
   if (algorithm === undefined) return refuse('its algorithm is none of EdDSA, ES256K and ES256')
   if (typeof kid !== 'string') return refuse('it does not name its key')
-  const found = await publishedKey(kid, String(claims[RESOURCE[form]]))
+  const resource = claims[RESOURCE[form]]
+  if (typeof resource !== 'string') return refuse('it does not name what was bought')
+  const found = await publishedKey(kid, resource)
   if (found.kind === 'refused') return found
   if (found.jwk['crv'] !== algorithm.curve) return refuse('its key is of another kind')
   const key = createPublicKey({ key: { ...found.jwk }, format: 'jwk' })

@@ -101,7 +101,7 @@ async function wallet(shop: Shop): Promise<Hex> {
   return key
 }
 
-const asking = (usage: unknown): RequestInit => ({
+const asking = (usage: unknown) => ({
   method: 'POST',
   headers: { 'content-type': 'application/json' },
   body: JSON.stringify({ usage: JSON.stringify(usage) }),
