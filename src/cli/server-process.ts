@@ -113,15 +113,10 @@ interface Started {
   readonly app: OpenRatecard
   /** Undefined when nobody may read them. */
   readonly metrics: Metrics | undefined
-  readonly console: ServedConsole | undefined
+  readonly console: Console | undefined
   readonly port: number
   /** The catalog that was served before the last change of its file. */
   readonly before: { catalog: Catalog | undefined }
-}
-
-interface ServedConsole {
-  readonly console: Console
-  readonly port: number
 }
 
 /** Opens everything, and answers requests. */
@@ -136,14 +131,13 @@ async function start(process: ServerProcess): Promise<Started> {
   const shipped = standIns?.handlers ?? (await definition.handlers(making))
   const handlers = await handlersFor(call, plan.file, shipped)
   const figures = definition.sources ?? (() => new Map())
-  const consoleOf = before?.console
   const opening =
     plan.consolePort === undefined
       ? undefined
       : createConsole(
           {
-            port: consoleOf?.port ?? plan.consolePort,
-            keys: consoleOf?.keys,
+            port: plan.consolePort,
+            keys: before?.consoleKeys,
             random: systemRuntime.random,
             announce: (address) =>
               log.write({ level: 'info', event: 'start', message: `console: ${address}` }),
@@ -227,7 +221,7 @@ async function start(process: ServerProcess): Promise<Started> {
   if (metrics !== undefined && env.metricsPort !== undefined)
     opened.defer(await openMetricsPort(env.metricsPort, host, metrics))
   const earlier: Started['before'] = { catalog: undefined }
-  const openConsole = async (): Promise<ServedConsole | undefined> => {
+  const openConsole = async (): Promise<Console | undefined> => {
     if (opening === undefined) return undefined
     opened.defer(() => opening.close())
     const sources = consoleSources({
@@ -245,11 +239,13 @@ async function start(process: ServerProcess): Promise<Started> {
           ? env.refundKey
           : (await import('../sandbox/sandbox.ts')).readRefundKey({ directory: plan.dataDir }),
     })
-    return { console: opening, port: await opening.open(sources) }
+    await opening.open(sources)
+    return opening
   }
-  const operatorConsole = await openConsole()
+  // Both processes listen in one order: ports of their own choice are told apart by it.
   if (before !== undefined) await openPort(server, plan.port, host)
-  else
+  const operatorConsole = await openConsole()
+  if (before === undefined)
     printBanner(call, app, log, {
       cache: cacheTitle(app, call, plan),
       stores: serviceStores.lines,
@@ -366,7 +362,7 @@ function serveRevisions(
       served: {
         names: namesOf(app.service.revision().catalog),
         port,
-        console: operatorConsole && { port: operatorConsole.port, keys: operatorConsole.console.keys() },
+        consoleKeys: operatorConsole?.keys(),
       },
     })
   const restart = plan.watch ? '' : ' (new handler code needs a restart)'

@@ -15,7 +15,7 @@ export interface Served {
   readonly names: readonly string[]
   readonly port: number
   /** Undefined when it has no console. */
-  readonly console: { readonly port: number; readonly keys: ConsoleKeys } | undefined
+  readonly consoleKeys: ConsoleKeys | undefined
 }
 
 type Order =

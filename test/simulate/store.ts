@@ -3,7 +3,7 @@ import { factOf, type Change, type Ledger, type LeaseState } from '../../src/eng
 import { casToken, isUndelivered, paymentId, queueOf } from '../../src/engine/ledger/payment-lifecycle.ts'
 import type { PaymentRecord } from '../../src/engine/ledger/payment-record.ts'
 import { decodeRecord, encodeRecord } from '../../src/engine/ledger/record-codec.ts'
-import { totalChanges } from '../../src/engine/ledger/sales-totals.ts'
+import { nameText, totalChanges, type DailyTotal } from '../../src/engine/ledger/sales-totals.ts'
 import { fitsSearch } from '../../src/engine/ledger/search.ts'
 import type { SchemeStateChange } from '../../src/engine/ledger/scheme-state.ts'
 
@@ -121,9 +121,20 @@ export function openSimulatedLedger(data: StoredData, now: () => number): Ledger
         .map((each) => ({ ...each })),
     totals: {
       read: async function* (kind, from, to) {
+        const totals = new Map<string, DailyTotal>()
         for (const entry of oldestFirst())
-          for (const total of totalChanges(undefined, entry))
-            if (total.of.kind === kind && total.date >= from && total.date <= to) yield total
+          for (const { date, of, payments, amount } of totalChanges(undefined, entry)) {
+            if (of.kind !== kind || date < from || date > to) continue
+            const name = `${date} ${nameText(of)}`
+            const before = totals.get(name) ?? { payments: 0, amount: 0n }
+            totals.set(name, {
+              date,
+              of,
+              payments: before.payments + payments,
+              amount: before.amount + amount,
+            })
+          }
+        yield* totals.values()
       },
       rebuild: async () => records.size,
     },

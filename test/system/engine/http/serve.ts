@@ -224,6 +224,9 @@ t.test('names wrong parameters uncharged, and foretells them in the 402', async 
       },
     ],
     charged: 'no',
+    code: 'parameters_invalid',
+    hint: 'detail names each parameter and what it should be.',
+    retryable: false,
   }
   const sample = await ask(t, '/sample/util/workday?country=Germany')
   t.equal(sample.status, 422)

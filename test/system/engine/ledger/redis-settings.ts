@@ -210,7 +210,7 @@ function testSettings(): void {
   t.test('two processes that open an empty Redis at the same time agree', async (t) => {
     const redis = await newRedis(t)
     const ledgers = await Promise.all([1, 2, 3].map(() => open(t, redis.url)))
-    t.equal(await redis.command('GET', '{ratecard}:format'), '6')
+    t.equal(await redis.command('GET', '{ratecard}:format'), '7')
     t.equal(await ledgers[0]?.insert(makeRecord('x402:one')), undefined)
     t.not(await ledgers[1]?.get('x402:one'), undefined)
   })

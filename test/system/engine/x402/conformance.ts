@@ -361,7 +361,7 @@ const REFUSED: readonly {
     code: 'invalid_exact_evm_signature',
   },
   ...Object.entries({
-    scheme: 'upto',
+    scheme: 'deferred',
     amount: '1',
     asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
     payTo: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',

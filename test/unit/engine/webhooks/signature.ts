@@ -3,7 +3,7 @@ import { readWebhookSecret, signatureHeaders } from '../../../../src/engine/webh
 
 t.test('signs as the libraries of Standard Webhooks do', async (t) => {
   // The example in their tests.
-  const secret = Buffer.from('MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLw==', 'base64')
+  const secret = Buffer.from('MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'base64')
   const request = { id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', at: 1_614_265_330_000, body: '{"test": 2432232314}' }
   t.match(signatureHeaders(secret, request), {
     'webhook-id': 'msg_p5jXN8AQM9LWM0D4loKWxJek',
