@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { addressOf, randomKey, type Hex } from '../../support/payment.ts'
@@ -29,6 +30,9 @@ import { openNodeProxy } from './support/node-proxy.ts'
 const GOLDEN = fileURLToPath(new URL('golden/', import.meta.url))
 const CATALOG = fileURLToPath(new URL('catalog.yaml', import.meta.url))
 const HANDLERS = fileURLToPath(new URL('handlers', import.meta.url))
+
+/** Work that takes longer than a simulation counts, so that the payment is simulated again after it. */
+const BEYOND_SIMULATION_MS = 600
 
 const chains = await startChains()
 const wallets = new Map<string, { readonly key: Hex; readonly chain: 'base' | 'tempo' }>()
@@ -60,6 +64,7 @@ async function decide({ name, payer, run }: Run): Promise<Fault | undefined> {
       const wallet = wallets.get(payer)
       if (wallet === undefined) throw new Error(`${payer} is no buyer of this test`)
       await chains[wallet.chain].drain(wallet.key)
+      await delay(BEYOND_SIMULATION_MS)
       return undefined
     }
     default:
