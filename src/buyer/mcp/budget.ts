@@ -68,6 +68,14 @@ export class Budget {
     return { used: usedOf(spending), since }
   }
 
+  /** What is left once the payment of a call, if it is open, counts with what it has cost. */
+  leftAfter(call: string, charged: Micros): Micros {
+    const spending = this.#read()
+    const open = spending.open.get(call)
+    const returned = open === undefined ? 0n : open.amount - charged
+    return toMicros(this.max - usedOf(spending) + returned)
+  }
+
   /** Takes the amount of a payment from the budget, and keeps the payment, before it is sent. */
   reserve(call: string, payment: OpenPayment): Promise<Reservation> {
     return this.#change<Reservation>((spending) => {

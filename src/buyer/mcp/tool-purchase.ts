@@ -8,6 +8,7 @@ import { isEarlier, settle, type Settled } from '../settle.ts'
 import { signOffer, type Wallet } from '../wallet.ts'
 import type { Budget, OpenPayment } from './budget.ts'
 import { callTool, type RemoteTool } from './remote-tools.ts'
+import type { Turns } from './turns.ts'
 
 /** Who pays, and how much at most. */
 export interface Buyer {
@@ -16,6 +17,8 @@ export interface Buyer {
   /** In order of preference. */
   readonly protocols: readonly PayingProtocol[]
   readonly budget: Budget
+  /** Payments of which the next one depends on what the last one has left. */
+  readonly turns: Turns
   readonly maxPerCall: Micros
   /** Above which amount a person is asked, and what is done where the client cannot ask. */
   readonly asking: { readonly above: Micros; readonly ifUnable: 'pay' | 'refuse' }
@@ -46,7 +49,7 @@ export type Bought =
 /** Calls a tool and pays for it within the budget. */
 export async function buyCall(buyer: Buyer, call: ToolCall): Promise<Bought> {
   const { tool, args } = call
-  const id = digestJson([tool.endpoint.href, tool.name, args])
+  const id = idOf(call)
   const kept = buyer.budget.find(id)
   let answer
   if (kept === undefined) answer = await callTool(tool, args, {})
@@ -65,6 +68,14 @@ export async function buyCall(buyer: Buyer, call: ToolCall): Promise<Bought> {
     return failure(`${tool.name} has no offer that can be paid here. Nothing was paid.`)
   const refusal = refuse(buyer, call, offer)
   if (refusal !== undefined) return refusal
+  // Both would count on the same allowance of Permit2, and the second one would not settle.
+  return offer.amountIs === 'ceiling'
+    ? buyer.turns.take(() => payOffer(buyer, call, offer))
+    : payOffer(buyer, call, offer)
+}
+
+async function payOffer(buyer: Buyer, call: ToolCall, offer: Offer): Promise<Bought> {
+  const id = idOf(call)
   const signing = await signOffer(offer, buyer.wallet, buyer.runtime)
   if (signing.kind === 'unsigned') return failure(`Nothing was paid: ${signing.reason}.`)
   const { protocol, network, amount, amountIs } = offer
@@ -79,6 +90,11 @@ export async function buyCall(buyer: Buyer, call: ToolCall): Promise<Bought> {
   )
 }
 
+/** The same for the same arguments. */
+function idOf({ tool, args }: Pick<ToolCall, 'tool' | 'args'>): string {
+  return digestJson([tool.endpoint.href, tool.name, args])
+}
+
 type ToolAnswer = NonNullable<Awaited<ReturnType<typeof callTool>>>
 
 function send(
@@ -89,7 +105,13 @@ function send(
 ): Promise<Settled<ToolAnswer>> {
   const tell = (line: string): void => log(`${tool.name}: ${line}`)
   if (attempt > 1) tell('an earlier payment for the same call is sent again')
-  return settle({ ask: () => callTool(tool, args, payment.meta), payment, attempt, tell, sleep: runtime.sleep })
+  return settle({
+    ask: () => callTool(tool, args, payment.meta),
+    payment,
+    attempt,
+    tell,
+    sleep: runtime.sleep,
+  })
 }
 
 /** Why an offer is refused, or what a person must be asked first. */
@@ -171,9 +193,9 @@ async function conclude(
     const text = `A payment of ${price} was sent for ${tool.name}, and its outcome is not known. It counts against the budget. Call the tool again with the same arguments: the same payment is sent again, and it is charged once at most.`
     return failure(text, { 'ratecard/receipt': receipt })
   }
-  const id = digestJson([tool.endpoint.href, tool.name, args])
+  const id = idOf({ tool, args })
   if (isFree) await budget.close(id, payment, toMicros(0n))
-  const left = formatShort(toMicros(budget.max - budget.used().used))
+  const left = formatShort(budget.leftAfter(id, amount))
   const paid = isFree
     ? isEarlier(answer.reply)
       ? 'Bought before: nothing was charged now.'
