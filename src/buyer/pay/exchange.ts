@@ -57,7 +57,9 @@ export async function exchange(
     return { ...said, exit: NOT_CHARGED, note: 'no offer of this 402 can be signed here' }
   const fee = offer.fee === 'payer' ? ', and the network’s fee' : ''
   const most = offer.amountIs === 'ceiling' ? 'at most ' : ''
-  steps.tell(`${most}${formatShort(offer.amount)} USD in ${offer.money} (${offer.network}) to ${offer.payTo}${fee}`)
+  steps.tell(
+    `${most}${formatShort(offer.amount)} USD in ${offer.money} (${offer.network}) to ${offer.payTo}${fee}`,
+  )
   if (max !== undefined && offer.amount > max)
     return {
       ...said,

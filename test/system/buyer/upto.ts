@@ -3,7 +3,7 @@ import { json } from 'node:stream/consumers'
 import { EventEmitter, once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { isJsonObject, type JsonObject } from '../../../src/engine/base/json.ts'
 import { openBridge, recordIn } from '../../support/bridge.ts'
 import { listening } from '../../support/http.ts'
@@ -157,6 +157,45 @@ t.test('refuses a ceiling above --max, and signs nothing without a node', async 
   t.match(silent, { code: 4, err: /a node of Base must say [^\n]*none answers: set RPC_URL_8453/ })
   t.equal(await paid(key), 0n)
 })
+
+/** A shop that repeats a 402, and answers a payment with a receipt of this amount. */
+async function openOther(t: Test, required: JsonObject, amount: string): Promise<string> {
+  const encode = (value: JsonObject): string => Buffer.from(JSON.stringify(value)).toString('base64')
+  const receipt = { success: true, transaction: `0x${'1'.repeat(64)}`, network: 'eip155:8453', amount }
+  const other = await listening(
+    createServer((request, response) =>
+      request.headers['payment-signature'] === undefined
+        ? response.writeHead(402, { 'PAYMENT-REQUIRED': encode(required) }).end('{}')
+        : response.writeHead(200, { 'PAYMENT-RESPONSE': encode(receipt) }).end('{}'),
+    ),
+  )
+  t.teardown(() => other.close())
+  return other.url
+}
+
+t.test(
+  'says what to approve where a shop sends no approvals, and counts no more than the ceiling',
+  async (t) => {
+    const key = await shop.wallet()
+    const headers = { 'content-type': 'application/json' }
+    const asked = await fetch(`${shop.url}/paid/chat`, { method: 'POST', headers, body: asking('p', 1) })
+    const required: unknown = JSON.parse(
+      Buffer.from(asked.headers.get('payment-required') ?? '', 'base64').toString(),
+    )
+    if (!isJsonObject(required)) throw new Error('no challenge')
+    const other = await openOther(t, { ...required, extensions: {} }, '900000')
+    const variables = { PAYER_PRIVATE_KEY: key, RPC_URL_8453: shop.node.url, DATA_DIR: t.testdirName }
+    const buy = (): Promise<Ran> => runLine(['pay', `${other}/x`, '--max', '1', '--json'], { variables })
+    t.match(await buy(), { code: 4 })
+    const told = await runLine(['pay', `${other}/x`, '--max', '1'], { variables })
+    t.match(
+      told.err,
+      /Permit2 may not move USDC of 0x\w{40} on Base: approve 0x000000000022D473030F116dDEE9F6B43aC78BA3 once/,
+    )
+    await shop.onchain.approvePermit2(addressOf(key), 1_000_000n)
+    t.match(bill(await buy()), { charged: 'yes', amount: '0.050000', authorized: '0.050000' })
+  },
+)
 
 t.test('pays a fixed price by exact, and by upto when --scheme says so', async (t) => {
   const key = await shop.wallet()
