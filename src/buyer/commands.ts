@@ -18,6 +18,10 @@ export function buyerCommands(program: 'ratecard' | 'ratecard-buyer'): readonly 
         header: { value: "'NAME: VALUE'", short: 'H', multiple: true, text: 'may be repeated' },
         output: { value: 'FILE', short: 'o', text: 'write the answer to a file, byte for byte' },
         protocol: { value: 'x402|mpp', text: 'how to pay; default: the first one offered' },
+        scheme: {
+          value: 'exact|upto',
+          text: 'how to pay by x402; default: exact where it is offered, else upto',
+        },
         max: { value: 'USD', text: 'pay at most this much' },
         anyway: { text: 'send the payment also when the shop says that the call would fail' },
         json: { text: 'print JSON' },
@@ -57,6 +61,10 @@ export function buyerCommands(program: 'ratecard' | 'ratecard-buyer'): readonly 
           text: 'ask the user before a call that costs more; default: 0.05, where the client can ask',
         },
         protocol: { value: 'x402|mpp', text: 'how to pay; default: the first one offered' },
+        scheme: {
+          value: 'exact|upto',
+          text: 'how to pay by x402; default: exact where it is offered, else upto',
+        },
         'data-dir': {
           value: 'DIR',
           text: 'where spending is recorded; default: XDG_STATE_HOME/ratecard, or else ~/.local/state/ratecard',

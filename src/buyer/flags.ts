@@ -3,6 +3,8 @@ import { type Micros, parsePrice } from '../engine/base/money.ts'
 import type { Flags } from '../engine/service-definition.ts'
 import { PROTOCOLS } from './protocols/all.ts'
 import type { PayingProtocol } from './protocols/paying-protocol.ts'
+import { x402By } from './protocols/x402.ts'
+import { SCHEMES } from './protocols/x402-terms.ts'
 
 /** An amount in USD; undefined when the flag is not given. Throws `UsageError`. */
 export function amountOf(flags: Flags, flag: string): Micros | undefined {
@@ -14,11 +16,17 @@ export function amountOf(flags: Flags, flag: string): Micros | undefined {
 }
 
 /**
- * The protocols that `--protocol` allows, in order of preference: all of them when it is not given. Throws
+ * The protocols that `--protocol` and `--scheme` allow, in order of preference: all of them when neither is given. Throws
  * `UsageError`.
  */
 export function protocolsOf(flags: Flags): readonly PayingProtocol[] {
-  const wanted = flags.text('protocol')
+  const [wanted, scheme] = [flags.text('protocol'), flags.text('scheme')]
+  if (scheme !== undefined) {
+    const schemes = SCHEMES.filter((each) => each === scheme)
+    if (schemes.length === 0) throw new UsageError(`--scheme takes ${SCHEMES.join(' or ')}`)
+    if ((wanted ?? 'x402') !== 'x402') throw new UsageError('--scheme is for x402 alone')
+    return [x402By(schemes)]
+  }
   const allowed = PROTOCOLS.filter(({ name }) => wanted === undefined || wanted === name)
   if (allowed.length > 0) return allowed
   throw new UsageError(`--protocol takes ${PROTOCOLS.map(({ name }) => name).join(' or ')}`)

@@ -8,6 +8,7 @@ import type { BuyerRuntime } from './buyer-runtime.ts'
 import { amountOf, protocolsOf } from './flags.ts'
 import { Budget } from './mcp/budget.ts'
 import { listTools } from './mcp/remote-tools.ts'
+import { Turns } from './mcp/turns.ts'
 import { addressOf, findWallet } from './wallet.ts'
 
 /** 0.05 USD: above this, a person is asked where the client can ask. */
@@ -42,7 +43,7 @@ export async function mcp(call: BuyerCall, runtime: BuyerRuntime): Promise<numbe
   const spent = `${formatShort(budget.used().used)} of ${formatShort(max)} USD are spent`
   log(`${countOf(tools.size, 'tool')} of ${shop.host}; ${address} pays, ${spent}`)
   const { serveBridge } = await import('./mcp/bridge.ts')
-  const buyer = { wallet, address, protocols, budget, maxPerCall, asking, log, runtime }
+  const buyer = { wallet, address, protocols, budget, turns: new Turns(), maxPerCall, asking, log, runtime }
   await serveBridge({ shop, buyer, version, tools })
   return 0
 }

@@ -20,6 +20,7 @@ export const COMMANDS: readonly Command[] = [
     operands: ['[dir]'],
     options: {
       typescript: { text: 'write the handler and its test in TypeScript' },
+      example: { value: 'metered', text: 'a shop that sells answers of a model by what they use' },
       from: { value: 'FILE|URL', text: 'OpenAPI 3 or Swagger 2.0 document of the API to sell, JSON or YAML' },
       price: { value: 'USD', text: 'with --from: price of every call, such as 0.005' },
       include: {
@@ -32,6 +33,7 @@ export const COMMANDS: readonly Command[] = [
     examples: [
       'ratecard init shop',
       'ratecard init shop --typescript',
+      'ratecard init shop --example metered',
       'ratecard init shop --from https://api.example/openapi.json --price 0.001',
     ],
     run: async (call) => (await import('./init.ts')).init(call),

@@ -4,13 +4,23 @@ import { generateTypes } from '../engine/catalog/generate-types.ts'
 import { compileText } from '../engine/catalog/load.ts'
 import { documentNames } from '../engine/documents/all.ts'
 import { parsePrice } from '../engine/base/money.ts'
+import type { Flags } from '../engine/service-definition.ts'
 import type { Call } from './command.ts'
 import { UsageError } from '../command-line/usage-error.ts'
 import { openDocument } from './init/document-source.ts'
 import type { Filter } from './init/operation.ts'
 import { sellOpenapi } from './init/proxy-shop.ts'
 import { readOpenapi } from './init/read-openapi.ts'
-import { firstShop, joinManifests, packageSource, TYPES_FILE, type PackageSource } from './init/shop.ts'
+import {
+  type Example,
+  EXAMPLES,
+  exampleShop,
+  firstShop,
+  joinManifests,
+  packageSource,
+  TYPES_FILE,
+  type PackageSource,
+} from './init/shop.ts'
 import { replaceFile, taken, writeFiles, type Files } from './new-files.ts'
 import { countOf } from '../engine/base/words.ts'
 
@@ -20,7 +30,20 @@ export async function init(call: Call): Promise<number> {
   const source = flags.text('from')
   if (source !== undefined && flags.given('typescript'))
     throw new UsageError('--typescript writes a handler: a project --from an API has none')
-  return source === undefined ? beginShop(call, folder) : beginProxy(call, folder, source)
+  const example = exampleOf(flags)
+  if (source !== undefined && example !== undefined)
+    throw new UsageError('--example writes a shop of its own: it takes no --from')
+  if (example !== undefined && flags.given('typescript'))
+    throw new UsageError('--example writes JavaScript: it takes no --typescript')
+  return source === undefined ? beginShop(call, folder, example) : beginProxy(call, folder, source)
+}
+
+function exampleOf(flags: Flags): Example | undefined {
+  const wanted = flags.text('example')
+  const example = EXAMPLES.find((each) => each === wanted)
+  if (wanted !== undefined && example === undefined)
+    throw new UsageError(`--example takes ${EXAMPLES.join(' or ')}`)
+  return example
 }
 
 /** What npm takes for the name of a package. */
@@ -31,10 +54,13 @@ function nameOf(folder: string): string {
   return name.replace(/^-+|-+$/g, '') || 'shop'
 }
 
-function beginShop(call: Call, folder: string): number {
+function beginShop(call: Call, folder: string, example: Example | undefined): number {
   const source = packageSource(call.version)
   const language = call.flags.given('typescript') ? 'typescript' : 'javascript'
-  const files = new Map(firstShop(nameOf(folder), source, language))
+  const name = nameOf(folder)
+  const files = new Map(
+    example === undefined ? firstShop(name, source, language) : exampleShop(name, source, example),
+  )
   const { catalog } = compileText('catalog.yaml', files.get('catalog.yaml') ?? '', {
     documents: documentNames,
     handlers: undefined,

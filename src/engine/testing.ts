@@ -111,7 +111,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
       url,
       payerKey,
       rpcUrl: chain.rpcUrl,
-      fetch: (path, init) => pay(new URL(path, url), init, payerKey),
+      fetch: (path, init) => pay(new URL(path, url), init, { key: payerKey, rpcUrl: chain.rpcUrl }),
       received: () => chain.balance(payTo),
       close,
     }
@@ -133,7 +133,12 @@ function onTestChain(catalog: Catalog, network: string): Catalog {
   return { ...catalog, payments: { ...catalog.payments, x402: x402Terms, mpp: undefined } }
 }
 
-async function pay(url: URL, init: RequestInit = {}, key: `0x${string}`): Promise<Response> {
+interface Payer {
+  readonly key: `0x${string}`
+  readonly rpcUrl: string
+}
+
+async function pay(url: URL, init: RequestInit = {}, { key, rpcUrl }: Payer): Promise<Response> {
   const first = await fetch(url, init)
   const offer = first.status === 402 ? x402.readOffer({ kind: 'http', headers: first.headers }) : undefined
   if (offer === undefined) return first
@@ -141,7 +146,7 @@ async function pay(url: URL, init: RequestInit = {}, key: `0x${string}`): Promis
   const { random } = systemRuntime
   const signing = await offer.sign({
     key,
-    rpcUrl: () => undefined,
+    rpcUrl: () => rpcUrl,
     now: new Date(systemRuntime.now()),
     random,
   })

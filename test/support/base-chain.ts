@@ -20,6 +20,7 @@ const USD_COIN = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
 const TOKEN = parseAbi([
   'function transfer(address to, uint256 value) returns (bool)',
   'function approve(address spender, uint256 value) returns (bool)',
+  'function allowance(address owner, address spender) view returns (uint256)',
   'function blacklist(address account)',
   'function cancelAuthorization(address authorizer, bytes32 nonce, bytes signature)',
   'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)',
@@ -66,6 +67,8 @@ export interface OnchainClient {
   drain(from: Hex, to: Hex, value: bigint): Promise<void>
   /** Allows Permit2 to move tokens of an account. */
   approvePermit2(owner: Hex, value: bigint): Promise<void>
+  /** What Permit2 may move of an account, in atomic units. */
+  permit2Allowance(owner: Hex): Promise<bigint>
   /** Cancels a nonce of Permit2, as its owner may until it is used. */
   cancelPermit(owner: Hex, nonce: bigint): Promise<void>
   blacklist(account: Hex): Promise<void>
@@ -143,6 +146,8 @@ export function onchainClient({
         client.writeContract({ ...write, account, functionName: 'approve', args: [PERMIT2, value] }),
       )
     },
+    permit2Allowance: (owner) =>
+      client.readContract({ address: asset, abi: TOKEN, functionName: 'allowance', args: [owner, PERMIT2] }),
     cancelPermit: async (owner, nonce) => {
       await as(owner, (account) =>
         client.writeContract({

@@ -4,7 +4,7 @@ import { type Release, tryLock } from '../../engine/base/file-lock.ts'
 import { digestJson, isJsonObject, type JsonObject } from '../../engine/base/json.ts'
 import { type Micros, toMicros } from '../../engine/base/money.ts'
 import type { BuyerRuntime } from '../buyer-runtime.ts'
-import type { ProtocolName } from '../protocols/paying-protocol.ts'
+import type { Offer, ProtocolName } from '../protocols/paying-protocol.ts'
 
 /** A payment that is signed and may have been sent: it counts as spent, and is the only one its call is paid with. */
 export interface OpenPayment {
@@ -13,6 +13,7 @@ export interface OpenPayment {
   readonly network: string
   /** Micro-dollars. */
   readonly amount: Micros
+  readonly amountIs: Offer['amountIs']
   /** The payment in the `_meta` of the call. */
   readonly meta: JsonObject
 }
@@ -67,6 +68,14 @@ export class Budget {
     return { used: usedOf(spending), since }
   }
 
+  /** What is left once the payment of a call, if it is open, counts with what it has cost. */
+  leftAfter(call: string, charged: Micros): Micros {
+    const spending = this.#read()
+    const open = spending.open.get(call)
+    const returned = open === undefined ? 0n : open.amount - charged
+    return toMicros(this.max - usedOf(spending) + returned)
+  }
+
   /** Takes the amount of a payment from the budget, and keeps the payment, before it is sent. */
   reserve(call: string, payment: OpenPayment): Promise<Reservation> {
     return this.#change<Reservation>((spending) => {
@@ -80,15 +89,18 @@ export class Budget {
     })
   }
 
-  /** The outcome is known, and the answer has reached the client: the same call buys again from now on. */
-  close(call: string, payment: OpenPayment, charged: 'yes' | 'no'): Promise<void> {
+  /**
+   * The outcome is known, and the answer has reached the client: what was charged counts instead of what was signed, and
+   * the same call buys again from now on.
+   */
+  close(call: string, payment: OpenPayment, charged: Micros): Promise<void> {
     return this.#change((spending) => {
       const known = spending.open.get(call)
       // Another process has closed it, and may have opened another one.
       if (known === undefined || digestJson(known.meta) !== digestJson(payment.meta))
         return { result: undefined }
       const open = new Map([...spending.open].filter(([each]) => each !== call))
-      const spent = charged === 'yes' ? toMicros(spending.spent + payment.amount) : spending.spent
+      const spent = toMicros(spending.spent + charged)
       return { changed: { ...spending, open, spent }, result: undefined }
     })
   }
@@ -154,11 +166,13 @@ function parseSpending(text: string): Spending | undefined {
     const { since, spent, open } = isJsonObject(value) ? value : {}
     if (typeof since !== 'string' || typeof spent !== 'string' || !isJsonObject(open)) return undefined
     const payments = Object.entries(open).map(([call, each]): [string, OpenPayment] => {
-      const { protocol, network, amount, meta } = isJsonObject(each) ? each : {}
+      const { protocol, network, amount, amountIs: kind, meta } = isJsonObject(each) ? each : {}
       if (protocol !== 'x402' && protocol !== 'mpp') throw new Error(call)
       if (typeof network !== 'string' || typeof amount !== 'string' || !isJsonObject(meta))
         throw new Error(call)
-      return [call, { protocol, network, amount: toMicros(BigInt(amount)), meta }]
+      // Records of versions that paid prices alone do not say it.
+      const amountIs = kind === 'ceiling' ? 'ceiling' : 'price'
+      return [call, { protocol, network, amount: toMicros(BigInt(amount)), amountIs, meta }]
     })
     return { since, spent: toMicros(BigInt(spent)), open: new Map(payments) }
   } catch {

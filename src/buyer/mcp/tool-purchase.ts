@@ -8,6 +8,7 @@ import { isEarlier, settle, type Settled } from '../settle.ts'
 import { signOffer, type Wallet } from '../wallet.ts'
 import type { Budget, OpenPayment } from './budget.ts'
 import { callTool, type RemoteTool } from './remote-tools.ts'
+import type { Turns } from './turns.ts'
 
 /** Who pays, and how much at most. */
 export interface Buyer {
@@ -16,6 +17,8 @@ export interface Buyer {
   /** In order of preference. */
   readonly protocols: readonly PayingProtocol[]
   readonly budget: Budget
+  /** Payments of which the next one depends on what the last one has left. */
+  readonly turns: Turns
   readonly maxPerCall: Micros
   /** Above which amount a person is asked, and what is done where the client cannot ask. */
   readonly asking: { readonly above: Micros; readonly ifUnable: 'pay' | 'refuse' }
@@ -46,7 +49,7 @@ export type Bought =
 /** Calls a tool and pays for it within the budget. */
 export async function buyCall(buyer: Buyer, call: ToolCall): Promise<Bought> {
   const { tool, args } = call
-  const id = digestJson([tool.endpoint.href, tool.name, args])
+  const id = idOf(call)
   const kept = buyer.budget.find(id)
   let answer
   if (kept === undefined) answer = await callTool(tool, args, {})
@@ -55,7 +58,7 @@ export async function buyCall(buyer: Buyer, call: ToolCall): Promise<Bought> {
     // The earlier payment can no longer be charged: another one is signed.
     if (settled.charged !== 'no' || settled.answer?.status !== 402)
       return conclude(buyer, call, kept, settled)
-    await buyer.budget.close(id, kept, 'no')
+    await buyer.budget.close(id, kept, toMicros(0n))
     ;({ answer } = settled)
   }
   if (answer === undefined) return failure(`${tool.endpoint.origin} does not answer. Nothing was paid.`)
@@ -65,10 +68,18 @@ export async function buyCall(buyer: Buyer, call: ToolCall): Promise<Bought> {
     return failure(`${tool.name} has no offer that can be paid here. Nothing was paid.`)
   const refusal = refuse(buyer, call, offer)
   if (refusal !== undefined) return refusal
+  // Both would count on the same allowance of Permit2, and the second one would not settle.
+  return offer.amountIs === 'ceiling'
+    ? buyer.turns.take(() => payOffer(buyer, call, offer))
+    : payOffer(buyer, call, offer)
+}
+
+async function payOffer(buyer: Buyer, call: ToolCall, offer: Offer): Promise<Bought> {
+  const id = idOf(call)
   const signing = await signOffer(offer, buyer.wallet, buyer.runtime)
   if (signing.kind === 'unsigned') return failure(`Nothing was paid: ${signing.reason}.`)
-  const { protocol, network, amount } = offer
-  const reserved = await buyer.budget.reserve(id, { protocol, network, amount, meta: signing.meta })
+  const { protocol, network, amount, amountIs } = offer
+  const reserved = await buyer.budget.reserve(id, { protocol, network, amount, amountIs, meta: signing.meta })
   if (reserved.kind === 'over') return overBudget(buyer, call, offer)
   const { payment } = reserved
   return conclude(
@@ -79,17 +90,28 @@ export async function buyCall(buyer: Buyer, call: ToolCall): Promise<Bought> {
   )
 }
 
+/** The same for the same arguments. */
+function idOf({ tool, args }: Pick<ToolCall, 'tool' | 'args'>): string {
+  return digestJson([tool.endpoint.href, tool.name, args])
+}
+
 type ToolAnswer = NonNullable<Awaited<ReturnType<typeof callTool>>>
 
 function send(
   { log, runtime }: Buyer,
   { tool, args }: ToolCall,
-  { protocol, meta }: OpenPayment,
+  payment: OpenPayment,
   attempt: number,
 ): Promise<Settled<ToolAnswer>> {
   const tell = (line: string): void => log(`${tool.name}: ${line}`)
   if (attempt > 1) tell('an earlier payment for the same call is sent again')
-  return settle({ ask: () => callTool(tool, args, meta), protocol, attempt, tell, sleep: runtime.sleep })
+  return settle({
+    ask: () => callTool(tool, args, payment.meta),
+    payment,
+    attempt,
+    tell,
+    sleep: runtime.sleep,
+  })
 }
 
 /** Why an offer is refused, or what a person must be asked first. */
@@ -97,9 +119,10 @@ function refuse(buyer: Buyer, call: ToolCall, offer: Offer): Bought | undefined 
   const { budget, maxPerCall, asking } = buyer
   const { tool, consent } = call
   const price = formatShort(offer.amount)
+  const costs = verbOf(offer)
   if (offer.amount > maxPerCall)
     return failure(
-      `${tool.name} costs ${price} USD, more than the ${formatShort(maxPerCall)} USD allowed for one call. Nothing was paid. To buy it, start this MCP server with a higher --max-per-call.`,
+      `${tool.name} ${costs} ${price} USD, more than the ${formatShort(maxPerCall)} USD allowed for one call. Nothing was paid. To buy it, start this MCP server with a higher --max-per-call.`,
     )
   const { used } = budget.used()
   if (used + offer.amount > budget.max) return overBudget(buyer, call, offer)
@@ -113,20 +136,25 @@ function refuse(buyer: Buyer, call: ToolCall, offer: Offer): Bought | undefined 
     case 'unable':
       if (asking.ifUnable === 'pay') return undefined
       return failure(
-        `${tool.name} costs ${price} USD, and this client cannot ask its user. Nothing was paid. To buy it, start this MCP server with a higher --ask-above, or without it.`,
+        `${tool.name} ${costs} ${price} USD, and this client cannot ask its user. Nothing was paid. To buy it, start this MCP server with a higher --ask-above, or without it.`,
       )
     case 'open': {
       const left = formatShort(toMicros(budget.max - used))
-      const message = `Pay ${price} USD (${offer.money}) to ${tool.endpoint.host} for one call of ${tool.name}? ${left} of ${formatShort(budget.max)} USD are left.`
+      const most = offer.amountIs === 'ceiling' ? 'at most ' : ''
+      const message = `Pay ${most}${price} USD (${offer.money}) to ${tool.endpoint.host} for one call of ${tool.name}? ${left} of ${formatShort(budget.max)} USD are left.`
       return { kind: 'question', key, message }
     }
   }
 }
 
-function overBudget({ budget }: Buyer, { tool }: ToolCall, { amount }: Offer): Bought {
+function verbOf({ amountIs }: Offer): string {
+  return amountIs === 'ceiling' ? 'may cost' : 'costs'
+}
+
+function overBudget({ budget }: Buyer, { tool }: ToolCall, offer: Offer): Bought {
   const { used, since } = budget.used()
   return failure(
-    `${tool.name} costs ${formatShort(amount)} USD, and ${formatShort(used)} of the budget of ${formatShort(budget.max)} USD are spent since ${since.slice(0, 10)}. Nothing was paid. To buy it, start this MCP server with a higher --max.`,
+    `${tool.name} ${verbOf(offer)} ${formatShort(offer.amount)} USD, and ${formatShort(used)} of the budget of ${formatShort(budget.max)} USD are spent since ${since.slice(0, 10)}. Nothing was paid. To buy it, start this MCP server with a higher --max.`,
   )
 }
 
@@ -140,31 +168,34 @@ async function conclude(
   { budget, address, log }: Buyer,
   { tool, args }: ToolCall,
   payment: OpenPayment,
-  { answer, charged, transaction }: Settled<ToolAnswer>,
+  { answer, charged, amount, transaction }: Settled<ToolAnswer>,
 ): Promise<Bought> {
-  const { amount, network } = payment
+  const { network, amountIs } = payment
   const meta = answer?.result['_meta']
   const sold = isJsonObject(meta) ? meta : {}
   const isUnknown = answer === undefined || (charged === 'unknown' && answer.status !== 200)
   const isFree = charged === 'no'
   const receipt = {
     payment: sold['ratecard/payment'] ?? null,
-    amount: formatShort(isFree ? toMicros(0n) : amount),
+    amount: formatShort(amount),
+    ...(amountIs === 'ceiling' && { authorized: formatShort(payment.amount) }),
     currency: 'USD',
     network,
     transaction: transaction ?? null,
     payer: address,
     charged: isUnknown ? 'unknown' : isFree ? 'no' : 'yes',
   }
-  const price = `${formatShort(amount)} USD on ${findNetwork(network)?.title ?? network}`
+  const isLess = amountIs === 'ceiling' && !isUnknown
+  const most = isLess ? ` of at most ${formatShort(payment.amount)}` : ''
+  const price = `${formatShort(amount)}${most} USD on ${findNetwork(network)?.title ?? network}`
   if (isUnknown) {
     log(`${tool.name}: the outcome of a payment of ${price} is not known`)
     const text = `A payment of ${price} was sent for ${tool.name}, and its outcome is not known. It counts against the budget. Call the tool again with the same arguments: the same payment is sent again, and it is charged once at most.`
     return failure(text, { 'ratecard/receipt': receipt })
   }
-  const id = digestJson([tool.endpoint.href, tool.name, args])
-  if (isFree) await budget.close(id, payment, 'no')
-  const left = formatShort(toMicros(budget.max - budget.used().used))
+  const id = idOf({ tool, args })
+  if (isFree) await budget.close(id, payment, toMicros(0n))
+  const left = formatShort(budget.leftAfter(id, amount))
   const paid = isFree
     ? isEarlier(answer.reply)
       ? 'Bought before: nothing was charged now.'
@@ -180,5 +211,5 @@ async function conclude(
   // What was charged and has failed is run again for the same payment.
   const isOwed = answer.status !== 200 && isJsonObject(answer.body) && answer.body['retryable'] === true
   if (isFree || isOwed) return { kind: 'result', result }
-  return { kind: 'result', result, delivered: () => budget.close(id, payment, 'yes') }
+  return { kind: 'result', result, delivered: () => budget.close(id, payment, amount) }
 }

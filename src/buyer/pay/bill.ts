@@ -1,4 +1,5 @@
 import type { Json } from '../../engine/base/json.ts'
+import type { Micros } from '../../engine/base/money.ts'
 import type { Offer } from '../protocols/paying-protocol.ts'
 
 /** The result of a call, and its cost. */
@@ -7,6 +8,10 @@ export interface Bill {
   readonly status: number
   readonly charged: 'no' | 'yes' | 'unknown'
   readonly offer?: Offer
+  /** What was charged; while that is not known, the most that may have been. Undefined when nothing was signed. */
+  readonly amount?: Micros
+  /** What a metered amount consists of, as the seller has written it. */
+  readonly usage?: Json | undefined
   readonly transaction?: string | undefined
   /** Name of the payment at the seller’s. */
   readonly payment?: string | undefined

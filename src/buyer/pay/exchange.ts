@@ -1,3 +1,4 @@
+import { clean } from '../../command-line/printable.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../engine/base/json.ts'
 import { formatShort } from '../../engine/base/money.ts'
 import type { BuyerEnv } from '../../env/buyer-env.ts'
@@ -55,9 +56,17 @@ export async function exchange(
   if (offer === undefined)
     return { ...said, exit: NOT_CHARGED, note: 'no offer of this 402 can be signed here' }
   const fee = offer.fee === 'payer' ? ', and the network’s fee' : ''
-  steps.tell(`${formatShort(offer.amount)} USD in ${offer.money} (${offer.network}) to ${offer.payTo}${fee}`)
+  const most = offer.amountIs === 'ceiling' ? 'at most ' : ''
+  steps.tell(
+    `${most}${formatShort(offer.amount)} USD in ${offer.money} (${offer.network}) to ${offer.payTo}${fee}`,
+  )
   if (max !== undefined && offer.amount > max)
-    return { ...said, exit: OVER_MAX, offer, note: 'the price is over --max' }
+    return {
+      ...said,
+      exit: OVER_MAX,
+      offer,
+      note: offer.amountIs === 'ceiling' ? 'what it may cost is over --max' : 'the price is over --max',
+    }
   const reason = failing === 'sign' ? undefined : failureOf(first.body)
   if (reason !== undefined)
     return {
@@ -76,12 +85,23 @@ export async function exchange(
   steps.tell(`signed by ${signing.payer}`)
   const settled = await settle({
     ask: () => request(call, signing.headers, print),
-    protocol: offer.protocol,
+    payment: offer,
     attempt: 1,
     tell: (line) => steps.tell(line),
     sleep: runtime.sleep,
   })
   return billOf(offer, settled, steps)
+}
+
+/** The parts of a metered amount in one line. */
+function usageText(usage: Json | undefined): string {
+  const parts = (Array.isArray(usage) ? usage : []).flatMap((each) => {
+    const { part, count, amount } = isJsonObject(each) ? each : {}
+    if (typeof part !== 'string' || typeof amount !== 'string') return []
+    const counted = typeof count === 'number' ? ` ${count}` : ''
+    return [`${part}${counted} = ${amount}`]
+  })
+  return parts.length === 0 ? '' : clean(`: ${parts.join(', ')}`)
 }
 
 function noWallet({ dataDir }: BuyerEnv): string {
@@ -125,17 +145,21 @@ function contentOf({ status, reply, bytes }: Page): Pick<Bill, 'content'> {
   return { content: { bytes, mediaType: reply.headers.get('content-type') ?? 'application/octet-stream' } }
 }
 
-function billOf(offer: Offer, { answer, charged, transaction }: Settled<Page>, steps: Steps): Bill {
+function billOf(offer: Offer, settled: Settled<Page>, steps: Steps): Bill {
+  const { answer, charged, amount, transaction, usage } = settled
   const payment = answer?.reply.headers.get('ratecard-payment') ?? undefined
   const { status = 0, body = null } = answer ?? {}
   const receipts = answer === undefined ? undefined : readSignedReceipts(answer.reply)
-  const bill = { status, charged, offer, payment, receipts, body }
+  const bill = { status, charged, offer, amount, usage, payment, receipts, body }
   if (answer === undefined || (charged === 'unknown' && !isAnswered(status)))
     return { ...bill, exit: UNKNOWN, note: 'the outcome is not known: ask again with the same payment' }
   if (isEarlier(answer.reply))
     steps.tell(`bought before with ${payment ?? 'another payment'}: this one was not used and is not charged`)
   else if (transaction !== undefined) steps.tell(`settled in ${transaction}`)
+  else if (amount === 0n && isAnswered(status)) steps.tell('it has used nothing, and costs nothing')
   else if (isAnswered(status)) steps.tell('answered without a receipt')
+  if (offer.amountIs === 'ceiling' && charged === 'yes')
+    steps.tell(`${formatShort(amount)} of ${formatShort(offer.amount)} USD charged${usageText(usage)}`)
   const failed = charged === 'no' ? NOT_CHARGED : UNKNOWN
   return { ...bill, exit: isAnswered(status) ? 0 : failed, transaction, ...contentOf(answer) }
 }

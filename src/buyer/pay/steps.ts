@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import { isJsonObject, type Json } from '../../engine/base/json.ts'
-import { formatPrice } from '../../engine/base/money.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../engine/base/json.ts'
+import { formatPrice, toMicros } from '../../engine/base/money.ts'
 import type { BuyerCall } from '../buyer-command.ts'
 import { saveAnswer } from './answer-file.ts'
 import type { Bill } from './bill.ts'
@@ -34,7 +34,7 @@ export class Steps {
 
   /** Shows the result; an answer that cannot be saved is printed, as base64 when it is no text. */
   finish(bill: Bill): 'shown' | 'unsaved' {
-    const { status, charged, offer, transaction, payment, receipts, body, content, note } = bill
+    const { status, charged, offer, transaction, payment, receipts, usage, body, content, note } = bill
     const { flags, terminal } = this.#call
     if (note !== undefined) this.tell(note)
     const file = flags.text('output')
@@ -51,9 +51,10 @@ export class Steps {
         charged,
         protocol: offer?.protocol ?? null,
         network: offer?.network ?? null,
-        amount: offer === undefined ? null : formatPrice(offer.amount),
+        ...amountsOf(bill),
         transaction: transaction ?? null,
         payment: payment ?? null,
+        ...(usage === undefined ? {} : { usage }),
         ...(receipts === undefined ? {} : { receipts }),
         body: shown,
       }
@@ -72,6 +73,16 @@ export class Steps {
       typeof shown === 'string' ? shown : printNumbersAsWritten(JSON.stringify(briefly(shown), null, 2)),
     )
     return result
+  }
+}
+
+/** The price; or what was charged, `null` while that is not known, and what was authorized for it. */
+function amountsOf({ offer, charged, amount = toMicros(0n) }: Bill): JsonObject {
+  if (offer === undefined) return { amount: null }
+  if (offer.amountIs === 'price') return { amount: formatPrice(offer.amount) }
+  return {
+    amount: charged === 'unknown' ? null : formatPrice(amount),
+    authorized: formatPrice(offer.amount),
   }
 }
 

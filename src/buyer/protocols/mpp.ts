@@ -44,9 +44,8 @@ export const mpp: PayingProtocol = {
       reply.kind === 'tool'
         ? metaOf(reply, Mcp.receiptMetaKey)
         : decodeJson(reply.headers.get('payment-receipt') ?? '')
-    return isJsonObject(receipt) && receipt['status'] === 'success'
-      ? readHash(receipt['reference'])
-      : undefined
+    const isSuccess = isJsonObject(receipt) && receipt['status'] === 'success'
+    return isSuccess ? { transaction: readHash(receipt['reference']) } : undefined
   },
 }
 
@@ -105,6 +104,7 @@ function offerOf(charge: Charge): Offer {
     network: `eip155:${network.chainId}`,
     money: `${symbol} on ${network.title}`,
     amount: toMicros(amount),
+    amountIs: 'price',
     payTo: recipient,
     fee,
     sign: (signer) => sign(charge, signer),

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, parseJson } from '../../engine/base/json.ts'
+import { isJsonObject, type Json, type JsonObject, parseJson } from '../../engine/base/json.ts'
 import type { Micros } from '../../engine/base/money.ts'
 
 export type ProtocolName = 'x402' | 'mpp'
@@ -13,8 +13,18 @@ export interface PayingProtocol {
   readonly name: ProtocolName
   /** The first offer of a 402 that can be signed here; undefined when there is none. */
   readonly readOffer: (reply: Reply) => Offer | undefined
-  /** Transaction of the settlement that an answer reports; undefined when it reports none. */
-  readonly readReceipt: (reply: Reply) => string | undefined
+  /** The settlement that an answer reports; undefined when it reports none. */
+  readonly readReceipt: (reply: Reply) => PaymentReceipt | undefined
+}
+
+/** What a seller says of a settlement. */
+export interface PaymentReceipt {
+  /** Undefined where nothing was sent to the network. */
+  readonly transaction: string | undefined
+  /** What was charged; undefined where it is not said. */
+  readonly amount?: Micros | undefined
+  /** What a metered amount consists of, as the seller has written it. */
+  readonly usage?: Json | undefined
 }
 
 /** The terms of a seller, fully understood: nothing is signed that is not displayed. */
@@ -25,6 +35,8 @@ export interface Offer {
   /** For people: the token and its network. */
   readonly money: string
   readonly amount: Micros
+  /** Whether the amount is charged, or is the most that may be charged after the work. */
+  readonly amountIs: 'price' | 'ceiling'
   readonly payTo: string
   /** Who pays the network for carrying it out; the payer does so on top of the amount. */
   readonly fee: 'seller' | 'payer'

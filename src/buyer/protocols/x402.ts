@@ -1,52 +1,72 @@
-import { privateKeyToAccount } from '../../vendor/viem-accounts.ts'
-import { isAddress } from '../../engine/base/address.ts'
 import { isJsonObject, type JsonObject } from '../../engine/base/json.ts'
 import { toMicros } from '../../engine/base/money.ts'
-import { findNetwork, type Network } from '../../engine/base/networks.ts'
-import { TRANSFER_TYPES } from '../../engine/base/transfer-types.ts'
 import {
   decodeJson,
   metaOf,
   readHash,
   type Offer,
+  type PaymentReceipt,
   type Reply,
   type PayingProtocol,
   type Signer,
   type Signing,
 } from './paying-protocol.ts'
+import { signPermit } from './sign-permit.ts'
+import { signTransfer } from './sign-transfer.ts'
+import { readTerms, type SchemeName, SCHEMES, type Terms } from './x402-terms.ts'
 
-/** x402 v2, scheme exact (EIP-3009), on a network of the table. */
-export const x402: PayingProtocol = {
-  name: 'x402',
-  readOffer: (reply) => {
-    const required =
-      reply.kind === 'tool'
-        ? reply.result['structuredContent']
-        : decodeJson(reply.headers.get('payment-required') ?? '')
-    if (!isJsonObject(required) || required['x402Version'] !== 2 || !Array.isArray(required['accepts']))
+/** x402 v2 by some of its schemes, in order of preference, on a network of the table. */
+export function x402By(schemes: readonly SchemeName[]): PayingProtocol {
+  return {
+    name: 'x402',
+    readOffer: (reply) => {
+      const required =
+        reply.kind === 'tool'
+          ? reply.result['structuredContent']
+          : decodeJson(reply.headers.get('payment-required') ?? '')
+      if (!isJsonObject(required) || required['x402Version'] !== 2 || !Array.isArray(required['accepts']))
+        return undefined
+      const extensions = isJsonObject(required['extensions']) ? required['extensions'] : {}
+      const offered = required['accepts'].flatMap((accepted) => {
+        const terms = isJsonObject(accepted) ? readTerms(accepted, extensions) : undefined
+        return terms === undefined ? [] : [terms]
+      })
+      for (const scheme of schemes) {
+        const terms = offered.find(({ settlement }) => settlement.scheme === scheme)
+        if (terms !== undefined) return offerOf(terms, required)
+      }
       return undefined
-    for (const accepted of required['accepts']) {
-      const terms = isJsonObject(accepted) ? readTerms(accepted) : undefined
-      if (terms !== undefined) return offerOf(terms, required)
-    }
-    return undefined
-  },
-  readReceipt: (reply) => {
-    const receipt =
-      reply.kind === 'tool'
-        ? metaOf(reply, 'x402/payment-response')
-        : decodeJson(reply.headers.get('payment-response') ?? '')
-    return isJsonObject(receipt) && receipt['success'] === true ? readHash(receipt['transaction']) : undefined
-  },
+    },
+    readReceipt: (reply) => {
+      const response = settlementResponse(reply)
+      return response?.['success'] === true ? readReceipt(response) : undefined
+    },
+  }
 }
 
-/** The signed receipts in the extensions of a settlement response, as JWS; undefined when there is none. */
-export function readSignedReceipts(reply: Reply): Readonly<Record<string, string>> | undefined {
+/** x402 by every scheme that is known here. */
+export const x402 = x402By(SCHEMES)
+
+function settlementResponse(reply: Reply): JsonObject | undefined {
   const response =
     reply.kind === 'tool'
       ? metaOf(reply, 'x402/payment-response')
       : decodeJson(reply.headers.get('payment-response') ?? '')
-  const extensions = isJsonObject(response) ? response['extensions'] : undefined
+  return isJsonObject(response) ? response : undefined
+}
+
+function readReceipt({ transaction, amount, extra }: JsonObject): PaymentReceipt {
+  const isAmount = typeof amount === 'string' && /^\d{1,21}$/.test(amount)
+  return {
+    transaction: readHash(transaction),
+    amount: isAmount ? toMicros(BigInt(amount)) : undefined,
+    usage: isJsonObject(extra) ? extra['usage'] : undefined,
+  }
+}
+
+/** The signed receipts in the extensions of a settlement response, as JWS; undefined when there is none. */
+export function readSignedReceipts(reply: Reply): Readonly<Record<string, string>> | undefined {
+  const extensions = settlementResponse(reply)?.['extensions']
   if (!isJsonObject(extensions)) return undefined
   const receiptIn = (name: string): unknown => {
     const extension = extensions[name]
@@ -62,84 +82,41 @@ export function readSignedReceipts(reply: Reply): Readonly<Record<string, string
   return Object.keys(found).length === 0 ? undefined : found
 }
 
-/** One entry of `accepts`. */
-interface Terms {
-  readonly network: Network
-  readonly amount: bigint
-  readonly payTo: `0x${string}`
-  readonly timeoutSeconds: number
-  /** The entry, echoed unchanged. */
-  readonly accepted: JsonObject
-}
-
-function readTerms(accepted: JsonObject): Terms | undefined {
-  const { scheme, network, amount, asset, payTo, maxTimeoutSeconds } = accepted
-  const known = typeof network === 'string' ? findNetwork(network) : undefined
-  if (
-    scheme !== 'exact' ||
-    known === undefined ||
-    typeof amount !== 'string' ||
-    !/^[1-9]\d{0,20}$/.test(amount)
-  )
-    return undefined
-  if (typeof payTo !== 'string' || !isAddress(payTo)) return undefined
-  if (typeof maxTimeoutSeconds !== 'number' || !Number.isSafeInteger(maxTimeoutSeconds)) return undefined
-  // A token we do not know could be worth anything.
-  if (typeof asset !== 'string' || asset.toLowerCase() !== known.token.address.toLowerCase()) return undefined
-  return { network: known, amount: BigInt(amount), payTo, timeoutSeconds: maxTimeoutSeconds, accepted }
-}
-
 function offerOf(terms: Terms, required: JsonObject): Offer {
-  const { network, amount, payTo } = terms
+  const { network, amount, payTo, settlement } = terms
   return {
     protocol: 'x402',
     network: network.id,
     money: `${network.token.symbol} on ${network.title}`,
     // Every token of the table is a dollar of six decimals.
     amount: toMicros(amount),
+    amountIs: settlement.scheme === 'upto' ? 'ceiling' : 'price',
     payTo,
     fee: 'seller',
     sign: (signer) => sign(terms, required, signer),
   }
 }
 
-/** Signs the transfer of an offer (EIP-3009 under EIP-712) and packs it as a PaymentPayload. */
-async function sign(terms: Terms, required: JsonObject, { key, now, random }: Signer): Promise<Signing> {
-  const account = privateKeyToAccount(key)
-  const { network, amount, payTo, timeoutSeconds, accepted } = terms
-  const { token, chainId } = network
-  const message = {
-    from: account.address,
-    to: payTo,
-    value: amount,
-    validAfter: 0n,
-    validBefore: BigInt(Math.floor(now.getTime() / 1000) + timeoutSeconds),
-    nonce: `0x${Buffer.from(random(32)).toString('hex')}`,
-  } as const
-  const signature = await account.signTypedData({
-    domain: { name: token.name, version: token.version, chainId, verifyingContract: token.address },
-    types: TRANSFER_TYPES,
-    primaryType: 'TransferWithAuthorization',
-    message,
-  })
-  const authorization = {
-    ...message,
-    value: String(message.value),
-    validAfter: String(message.validAfter),
-    validBefore: String(message.validBefore),
-  }
+/** Signs an offer and packs it as a PaymentPayload. */
+async function sign(terms: Terms, required: JsonObject, signer: Signer): Promise<Signing> {
+  const { settlement, accepted } = terms
+  const signed =
+    settlement.scheme === 'upto'
+      ? await signPermit(terms, settlement, signer)
+      : await signTransfer(terms, signer)
+  if (signed.kind === 'unsigned') return signed
   const { resource, extensions } = required
   const payload = {
     x402Version: 2,
     ...(isJsonObject(resource) ? { resource } : {}),
     accepted,
-    payload: { signature, authorization },
-    ...(isJsonObject(extensions) ? { extensions } : {}),
+    payload: signed.payload,
+    ...(isJsonObject(extensions) ? { extensions: { ...extensions, ...signed.extensions } } : {}),
   }
   const header = Buffer.from(JSON.stringify(payload)).toString('base64')
   return {
     kind: 'signed',
-    payer: account.address,
+    payer: signed.payer,
     headers: { 'payment-signature': header },
     meta: { 'x402/payment': payload },
   }

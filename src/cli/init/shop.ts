@@ -99,30 +99,37 @@ export function joinManifests(there: string, added: string, beside: readonly str
   return { kind: 'joined', text: `${JSON.stringify(joined, null, 2)}\n` }
 }
 
+/** What a first shop can be about, beside the one without an example. */
+export const EXAMPLES = ['metered'] as const
+export type Example = (typeof EXAMPLES)[number]
+
+/** A shop in JavaScript that shows one way to sell. */
+export function exampleShop(name: string, source: PackageSource, example: Example): Files {
+  return new Map([
+    ...EXAMPLE_FILES[example].map((path): [string, string] => [path, read(`${example}/${path}`)]),
+    ['tsconfig.json', read('javascript/tsconfig.json')],
+    ...commonFiles(name, source, 'javascript', IN_JAVASCRIPT),
+  ])
+}
+
+const EXAMPLE_FILES: Readonly<Record<Example, readonly string[]>> = {
+  metered: [
+    'catalog.yaml',
+    'handlers/index.js',
+    'handlers/chat.js',
+    'handlers/model.js',
+    'test/chat.test.js',
+  ],
+}
+
 /** A shop that sells one thing, with everything that belongs to it. */
 export function firstShop(name: string, source: PackageSource, language: Language): Files {
   const ending = language === 'typescript' ? 'ts' : 'js'
-  const types = TYPES_FILE[language]
   const own = [`handlers/index.${ending}`, `handlers/moon.${ending}`, `test/moon.test.${ending}`]
   return new Map([
     ['catalog.yaml', read('catalog.yaml')],
     ...[...own, 'tsconfig.json'].map((path): [string, string] => [path, read(`${language}/${path}`)]),
-    ...commonFiles(name, source, language, {
-      scripts:
-        language === 'typescript'
-          ? {
-              build: 'tsc',
-              check: 'tsc && ratecard check',
-              // npm install and npm ci run it: every command then finds the handlers.
-              prepare: 'tsc',
-              sandbox: 'tsc && ratecard serve --sandbox',
-              test: 'tsc && node --test test/*.test.js',
-              types: `ratecard types --out ${types}`,
-            }
-          : { test: 'node --test', types: `ratecard types --out ${types} && tsc` },
-      // Handlers may use what Node.js has, such as Buffer, in both languages.
-      devDependencies: { '@types/node': '^20.19.0', typescript: '^6.0.0' },
-    }),
+    ...commonFiles(name, source, language, language === 'typescript' ? IN_TYPESCRIPT : IN_JAVASCRIPT),
   ])
 }
 
@@ -130,6 +137,27 @@ export function firstShop(name: string, source: PackageSource, language: Languag
 export const TYPES_FILE: Readonly<Record<Language, string>> = {
   javascript: 'handlers/catalog.d.ts',
   typescript: 'handlers/catalog.ts',
+}
+
+/** Handlers may use what Node.js has, such as Buffer, in both languages. */
+const devDependencies = { '@types/node': '^20.19.0', typescript: '^6.0.0' }
+
+const IN_JAVASCRIPT: Additions = {
+  scripts: { test: 'node --test', types: `ratecard types --out ${TYPES_FILE.javascript} && tsc` },
+  devDependencies,
+}
+
+const IN_TYPESCRIPT: Additions = {
+  scripts: {
+    build: 'tsc',
+    check: 'tsc && ratecard check',
+    // npm install and npm ci run it: every command then finds the handlers.
+    prepare: 'tsc',
+    sandbox: 'tsc && ratecard serve --sandbox',
+    test: 'tsc && node --test test/*.test.js',
+    types: `ratecard types --out ${TYPES_FILE.typescript}`,
+  },
+  devDependencies,
 }
 
 /** Where npm gets the package of a new project from. */

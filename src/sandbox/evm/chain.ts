@@ -2,7 +2,7 @@ import { encodeDeployData, isHex, parseAbi, stringToHex, type Address, type Hex 
 import { adoptAnvil, startAnvil, type Anvil } from '../anvil.ts'
 import { connect, genesisOf, isChain, untilMined, type Connection, type NodeRecord } from '../connection.ts'
 import { MULTICALL3 } from '../../engine/chains/evm/multicall.ts'
-import { PERMIT2, UPTO_PROXY } from '../../engine/chains/evm/permit2/permit.ts'
+import { PERMIT2, UPTO_PROXY } from '../../engine/base/permit2.ts'
 import { CHANNELS, DEPOSIT_COLLECTOR } from '../../engine/x402/batch-settlement-evm/contracts.ts'
 import channels from './channels.json' with { type: 'json' }
 import collector from './deposit-collector.json' with { type: 'json' }

@@ -1,17 +1,14 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { Client, type ClientCapabilities } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import t, { type Test } from 'tap'
-import { isJsonObject, type Json, type JsonObject } from '../../../src/engine/base/json.ts'
 import { openBreakingProxy } from '../../support/breaking-proxy.ts'
+import { openBridge, recordIn, resultOf, type BridgeOptions } from '../../support/bridge.ts'
 import { runLine } from '../../support/run-command.ts'
 import { openMppService } from '../../support/mpp.ts'
-import { addressOf, type Hex } from '../../support/payment.ts'
+import { addressOf } from '../../support/payment.ts'
 import { MAIN, nodeCommand } from '../../support/server.ts'
 import { openShop } from '../../support/shop.ts'
 import { until } from '../../support/until.ts'
@@ -22,137 +19,9 @@ t.teardown(() => shop.close())
 const tools = `${shop.url}/mcp/tools`
 const WORK = 'other_work'
 
-interface Result {
-  readonly isError: boolean
-  readonly content: JsonObject
-  /** All texts of the content. */
-  readonly text: string
-  readonly meta: JsonObject
-  readonly whole: JsonObject
-}
-
-interface ProxyOptions {
-  readonly key: Hex
-  /** Of the state; a folder of the test otherwise. */
-  readonly stateDir?: string
-  readonly url?: string
-  readonly flags?: readonly string[]
-  readonly env?: Readonly<Record<string, string>>
-  /** Answers the questions to the user; undefined: a client that cannot ask. */
-  readonly user?: (message: string) => 'accept' | 'decline'
-}
-
-interface Proxy {
-  list(): Promise<JsonObject[]>
-  call(name: string, args: JsonObject): Promise<Result>
-  /** In the revision of 2026, where every request stands for itself. */
-  callModern(name: string, args: JsonObject, more?: JsonObject): Promise<JsonObject>
-  kill(): Promise<void>
-  close(): Promise<number | null>
-  readonly log: () => string
-}
-
-/** The built program as a child process, and a client that writes JSON-RPC to it. Every line it prints must be a message. */
-async function openProxy(t: Test, options: ProxyOptions): Promise<Proxy> {
-  const { key, stateDir = t.testdirName, url = tools, env = {}, user } = options
-  const { flags = ['--max-per-call', '0.02', '--max', '0.05'] } = options
-  const child = spawn(...nodeCommand([MAIN, 'mcp', url, '--data-dir', stateDir, ...flags]), {
-    cwd: t.testdirName,
-    env: { PATH: process.env['PATH'] ?? '', PAYER_PRIVATE_KEY: key, ...env },
-    stdio: ['pipe', 'pipe', 'pipe'],
-  })
-  let log = ''
-  child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()))
-  const waiting = new Map<Json, (message: JsonObject) => void>()
-  const write = (message: JsonObject): boolean =>
-    child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
-  createInterface(child.stdout).on('line', (line) => {
-    const message: unknown = JSON.parse(line)
-    if (!isJsonObject(message) || message['jsonrpc'] !== '2.0') throw new Error(`no message: ${line}`)
-    const { id, method, params } = message
-    if (method === 'elicitation/create' && id !== undefined) {
-      const asked = isJsonObject(params) ? textOf(params['message']) : ''
-      const action = user?.(asked) ?? 'decline'
-      return write({ id, result: action === 'accept' ? { action, content: {} } : { action } })
-    }
-    if (id !== undefined) waiting.get(id)?.(message)
-    return undefined
-  })
-  const exited = once(child, 'exit')
-  let last = 0
-  const ask = (method: string, params: JsonObject): Promise<JsonObject> => {
-    const id = (last += 1)
-    return new Promise((resolve, reject) => {
-      waiting.set(id, ({ result, error }) =>
-        isJsonObject(result) ? resolve(result) : reject(new Error(JSON.stringify(error))),
-      )
-      void exited.then(() => reject(new Error(`the proxy has ended: ${log}`)))
-      write({ id, method, params })
-    })
-  }
-  t.teardown(() => child.kill('SIGKILL'))
-  let opened: Promise<unknown> | undefined
-  const open = (): Promise<unknown> =>
-    (opened ??= ask('initialize', {
-      protocolVersion: '2025-06-18',
-      capabilities: user === undefined ? {} : { elicitation: {} },
-      clientInfo: { name: 'test', version: '1' },
-    }).then(() => write({ method: 'notifications/initialized' })))
-  return {
-    list: async () => {
-      await open()
-      const { tools: listed } = await ask('tools/list', {})
-      return Array.isArray(listed) ? listed.filter((each) => isJsonObject(each)) : []
-    },
-    call: async (name, args) => {
-      await open()
-      return resultOf(await ask('tools/call', { name, arguments: args }))
-    },
-    callModern: (name, args, more = {}) =>
-      ask('tools/call', {
-        name,
-        arguments: args,
-        ...more,
-        _meta: {
-          'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-          'io.modelcontextprotocol/clientCapabilities':
-            user === undefined ? {} : { elicitation: { form: {} } },
-          'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
-        },
-      }),
-    kill: async () => {
-      child.kill('SIGKILL')
-      await exited
-    },
-    close: async () => {
-      child.stdin.end()
-      await exited
-      return child.exitCode
-    },
-    log: () => log,
-  }
-}
-
-function textOf(value: Json | undefined): string {
-  return typeof value === 'string' ? value : ''
-}
-
-function resultOf(whole: JsonObject): Result {
-  const { structuredContent, content, _meta: meta } = whole
-  const blocks = Array.isArray(content) ? content : []
-  return {
-    isError: whole['isError'] === true,
-    content: isJsonObject(structuredContent) ? structuredContent : {},
-    text: blocks.map((each) => (isJsonObject(each) ? textOf(each['text']) : '')).join('\n'),
-    meta: isJsonObject(meta) ? meta : {},
-    whole,
-  }
-}
-
-function recordIn(folder: string): string {
-  const [file = ''] = readdirSync(join(folder, 'spending')).filter((name) => name.endsWith('.json'))
-  return readFileSync(join(folder, 'spending', file), 'utf8')
-}
+/** At the tools of the shop, unless another address is given. */
+const openProxy = (t: Test, options: Omit<BridgeOptions, 'url'> & { readonly url?: string }) =>
+  openBridge(t, { url: tools, ...options })
 
 t.test(
   'buys five calls within the budget, passes receipts on, and refuses the sixth with what to do',

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { runLine } from '../../support/run-command.ts'
 import { compile, install, runTests } from '../../support/project.ts'
-import { runProgram, serveUnpaid } from '../../support/server.ts'
+import { runProgram, serveUnpaid, startServer } from '../../support/server.ts'
 
 t.test('creates a project that passes its checks and sells at once', async (t) => {
   const folder = join(t.testdir(), 'New shop')
@@ -36,6 +36,50 @@ t.test('creates a project that passes its checks and sells at once', async (t) =
   t.doesNotThrow(() => compile(folder), 'a handler may use what Node.js has')
   writeFileSync(handler, readFileSync(handler, 'utf8').replaceAll('date', 'day'))
   t.throws(() => compile(folder), 'a handler that takes what the catalog does not give is a compile error')
+})
+
+t.test('creates a metered shop whose buyers pay for what was used', async (t) => {
+  const folder = join(t.testdir(), 'words')
+  const made = await runProgram(['init', folder, '--example', 'metered'])
+  t.equal(made.code, 0, made.stderr)
+  install(folder)
+  t.match(await runProgram(['check', join(folder, 'catalog.yaml')]), { code: 0, stdout: /2 routes, 2 paid/ })
+  t.doesNotThrow(() => compile(folder))
+  t.match(runTests(folder), /pass 1/)
+
+  const server = await startServer({ args: ['--sandbox', '--catalog', join(folder, 'catalog.yaml')] })
+  t.teardown(() => server.stop())
+  const pay = (path: string, ...more: string[]) =>
+    runProgram(['pay', path, '-d', '{"prompt":"What is it?","max_tokens":4}', ...more], {
+      DATA_DIR: server.dataDir,
+    })
+  const whole = await pay('/paid/chat', '--json')
+  t.equal(whole.code, 0, whole.stdout)
+  t.match(JSON.parse(whole.stdout), {
+    charged: 'yes',
+    // 0.0002 USD, 3 tokens at 0.0005 and 4 at 0.0015 per 1,000: 0.0002075 USD, rounded up.
+    amount: '0.000208',
+    authorized: '0.002200',
+    usage: [{ part: 'base' }, { count: 3 }, { count: 4 }],
+    body: { text: 'A rate card is', usage: { prompt_tokens: 3, completion_tokens: 4 } },
+  })
+  const events = await pay('/paid/chat/events')
+  t.equal(events.code, 0, events.stderr)
+  t.match(events.stdout, /^data: \{"text":"A"\}\n[^]*data: \{"usage":\{"prompt_tokens":3,/)
+  t.match(
+    events.stderr,
+    /0\.000208 of 0\.0022 USD charged: base = 0\.0002, value_of \/usage\/prompt_tokens 3/,
+  )
+
+  for (const [more, words] of [
+    [['--typescript'], /--example writes JavaScript/],
+    [['--from', 'openapi.json'], /it takes no --from/],
+  ] as const)
+    t.match(await runLine(['init', folder, '--example', 'metered', ...more]), { code: 64, err: words })
+  t.match(await runLine(['init', folder, '--example', 'other']), {
+    code: 64,
+    err: /--example takes metered/,
+  })
 })
 
 t.test('a new project in TypeScript compiles, checks and tests', async (t) => {

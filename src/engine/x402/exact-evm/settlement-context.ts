@@ -13,7 +13,7 @@ import { GasLosses } from '../../chains/evm/gas-losses.ts'
 import type { ReceiptReader } from './failed-transaction.ts'
 import { PayerLimits } from './payer-limits.ts'
 import { allowanceOf, balanceOf } from '../../chains/evm/eip3009/token-state.ts'
-import { PERMIT2 } from '../../chains/evm/permit2/permit.ts'
+import { PERMIT2 } from '../../base/permit2.ts'
 
 /** What it takes to settle on one network with signers of this process. */
 export interface SettlementContext extends ReceiptReader, Clock {

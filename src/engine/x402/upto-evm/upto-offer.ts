@@ -1,7 +1,7 @@
 import type { Address } from '../../base/address.ts'
 import { offerOf, type AcceptedNetwork } from '../exact-evm/accepted-network.ts'
 import type { NetworkOffer, PriceKind } from '../requirements.ts'
-import { GAS_SPONSORING } from './gas-sponsoring.ts'
+import { GAS_SPONSORING } from '../../base/permit2.ts'
 
 /** What scheme upto offers on a network, to be settled by one of our accounts. */
 export function uptoOffer(

@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { toChecksum, type Address } from '../../base/address.ts'
 import { isJsonObject } from '../../base/json.ts'
 import type { Approval, Permit } from '../../chains/evm/permit2/permit.ts'
-import { GAS_SPONSORING } from './gas-sponsoring.ts'
+import { GAS_SPONSORING } from '../../base/permit2.ts'
 import { faultOf, malformed, type Malformed, type PaymentPayload } from '../payload.ts'
 
 /** What a payment of scheme upto contains. */

@@ -1,5 +1,6 @@
 import { keccak256 } from 'js-sha3'
 import { sameAddress, type Address } from '../../../base/address.ts'
+import { PERMIT2, UPTO_PROXY } from '../../../base/permit2.ts'
 import { selector } from '../abi.ts'
 import { word, type Block, type Chain } from '../chain.ts'
 import type { Log, LogFilter } from '../event-log.ts'
@@ -7,7 +8,6 @@ import type { ExpectedTransfer } from '../eip3009/token-state.ts'
 import { findLog } from '../find-log.ts'
 import { addressTopic, isTransfer, TRANSFER } from '../transfer-log.ts'
 import { newestThatCounts, type ConfirmedChain, type TransferOutcome } from '../transfer-outcome.ts'
-import { PERMIT2, UPTO_PROXY } from './permit.ts'
 import { findSettleCall } from './settle-call.ts'
 
 const BITMAP = selector('nonceBitmap(address,uint256)')

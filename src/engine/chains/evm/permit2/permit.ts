@@ -1,13 +1,8 @@
 import { keccak256 } from 'js-sha3'
 import type { Address } from '../../../base/address.ts'
 import type { Network } from '../../../base/networks.ts'
+import { PERMIT2, UPTO_PROXY } from '../../../base/permit2.ts'
 import { word } from '../chain.ts'
-
-/** Permit2, at the same address on every network: https://github.com/Uniswap/permit2. */
-export const PERMIT2: Address = '0x000000000022D473030F116dDEE9F6B43aC78BA3'
-
-/** The proxy of scheme upto (x402, scheme_upto_evm.md), which alone may use what is signed for it. */
-export const UPTO_PROXY: Address = '0x4020A4f3b7b90ccA423B9fabCc0CE57C6C240002'
 
 /**
  * A transfer of at most `amount`, as it is signed: PermitWitnessTransferFrom of Permit2 with the witness of the proxy.

@@ -1,0 +1,65 @@
+import { type Address, isAddress } from '../../engine/base/address.ts'
+import { isJsonObject, type JsonObject } from '../../engine/base/json.ts'
+import { findNetwork, type Network } from '../../engine/base/networks.ts'
+import { GAS_SPONSORING } from '../../engine/base/permit2.ts'
+import type { Signing } from './paying-protocol.ts'
+
+/** The schemes of x402 that are signed here, the preferred one first: `exact` needs no approval and no node. */
+export const SCHEMES = ['exact', 'upto'] as const
+export type SchemeName = (typeof SCHEMES)[number]
+
+/** One entry of `accepts`, every member of which is understood. */
+export interface Terms {
+  readonly network: Network
+  /** Atomic units: the price, or the most that `upto` may charge. */
+  readonly amount: bigint
+  readonly payTo: Address
+  readonly timeoutSeconds: number
+  readonly settlement: SettlementTerms
+  /** The entry, echoed unchanged. */
+  readonly accepted: JsonObject
+}
+
+type SettlementTerms =
+  | { readonly scheme: 'exact' }
+  /** `settler`: the only account that may carry the payment out. `sponsoring`: it sends an approval along. */
+  | { readonly scheme: 'upto'; readonly settler: Address; readonly sponsoring: 'offered' | 'none' }
+
+/** What a scheme puts into a PaymentPayload. */
+export type SignedTerms =
+  | {
+      readonly kind: 'signed'
+      readonly payer: Address
+      readonly payload: JsonObject
+      /** Added to the extensions of the challenge. */
+      readonly extensions?: JsonObject
+    }
+  | Extract<Signing, { readonly kind: 'unsigned' }>
+
+/** Undefined for an entry that cannot be signed here. `extensions` are those of the challenge. */
+export function readTerms(accepted: JsonObject, extensions: JsonObject): Terms | undefined {
+  const { network, amount, asset, payTo, maxTimeoutSeconds } = accepted
+  const settlement = readSettlement(accepted, extensions)
+  const known = typeof network === 'string' ? findNetwork(network) : undefined
+  if (settlement === undefined || known === undefined) return undefined
+  if (typeof amount !== 'string' || !/^[1-9]\d{0,20}$/.test(amount)) return undefined
+  if (typeof payTo !== 'string' || !isAddress(payTo)) return undefined
+  if (typeof maxTimeoutSeconds !== 'number' || !Number.isSafeInteger(maxTimeoutSeconds)) return undefined
+  // A token we do not know could be worth anything.
+  if (typeof asset !== 'string' || asset.toLowerCase() !== known.token.address.toLowerCase()) return undefined
+  return {
+    network: known,
+    amount: BigInt(amount),
+    payTo,
+    timeoutSeconds: maxTimeoutSeconds,
+    settlement,
+    accepted,
+  }
+}
+
+function readSettlement({ scheme, extra }: JsonObject, extensions: JsonObject): SettlementTerms | undefined {
+  if (scheme === 'exact') return { scheme }
+  const settler = isJsonObject(extra) ? extra['facilitatorAddress'] : undefined
+  if (scheme !== 'upto' || typeof settler !== 'string' || !isAddress(settler)) return undefined
+  return { scheme, settler, sponsoring: GAS_SPONSORING in extensions ? 'offered' : 'none' }
+}
