@@ -62,8 +62,9 @@ export function compile(context: CheckContext): Catalog {
     unknownParameters: declared.unknown_parameters ?? ('ignore' as const),
     operations: [...compiled.map(({ operation }) => operation), ...tools],
     webhooks: compileWebhooks(declared.webhooks ?? []),
+    status: declared.status ?? ('public' as const),
     routes,
-    documents: compileDocuments(declared.documents ?? usualDocuments(declared)),
+    documents: compileDocuments(declared),
     files,
     passthrough: compilePassthrough(declared.passthrough),
     sources: compileSources(declared.sources),
@@ -243,9 +244,15 @@ function usualDocuments({ routes, files, passthrough }: Declared): Declared['doc
   )
 }
 
-function compileDocuments(documents: Declared['documents']): Record<string, DocumentPlace> {
+/** What is not served while the status is private. */
+const STATUS_DOCUMENTS: ReadonlySet<string> = new Set(['status', 'status-json', 'stats'])
+
+function compileDocuments(declared: Declared): Record<string, DocumentPlace> {
+  const documents = Object.entries(declared.documents ?? usualDocuments(declared) ?? {})
+  const served =
+    declared.status === 'private' ? documents.filter(([name]) => !STATUS_DOCUMENTS.has(name)) : documents
   return Object.fromEntries(
-    Object.entries(documents ?? {}).map(([name, entry]) => {
+    served.map(([name, entry]) => {
       if (typeof entry === 'string') return [name, { paths: [entry], planned: false }]
       return [
         name,
