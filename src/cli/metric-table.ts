@@ -39,6 +39,14 @@ export const COUNTED = {
     help: 'Payments that became settled, unknown or voided, as the ledger has it',
     labels: ['operation', 'network', 'outcome'],
   },
+  ratecard_metered_payments_total: {
+    help: 'Settled payments whose amount was known after the work',
+    labels: ['operation', 'network'],
+  },
+  ratecard_metered_usage_total: {
+    help: 'What these payments have used, by the part of the price that counts it',
+    labels: ['operation', 'part'],
+  },
   ratecard_rpc_requests_total: { help: 'Requests to the node of a network', labels: ['network'] },
   ratecard_rpc_failures_total: {
     help: 'Requests to the node of a network that failed, or whose answer cannot be read',
@@ -105,6 +113,13 @@ export const READINGS: readonly Reading[] = [
     help: 'Settled amounts in units of the token, as the ledger has it',
     labels: ['operation', 'network', 'token'],
     rows: ({ revenue }) => revenue.rows(),
+  },
+  {
+    name: 'ratecard_authorized_total',
+    kind: 'counter',
+    help: 'What buyers had signed for at most, of the same payments, in units of the token',
+    labels: ['operation', 'network', 'token'],
+    rows: ({ authorized }) => authorized.rows(),
   },
   {
     name: 'ratecard_payments_unknown',

@@ -128,6 +128,16 @@ export function sell(receipt: Receipt): Processing {
   }
 }
 
+/** The same for a price that was known after the work: the receipt has what was charged. */
+export function sellMetered(receipt: Receipt, usage: readonly PricePart[]): Processing {
+  return async (claim) => {
+    await claim.advance('fulfilled', { answer: ANSWER, amount: receipt.amount, usage })
+    await dispatch(claim, receipt.transaction)
+    await claim.settle(receipt)
+    await claim.advance('sent')
+  }
+}
+
 /** Broadcast, with an unknown outcome. */
 export function loseOutcome(state: 'settling' | 'unknown', hash = randomHash()): Processing {
   return async (claim) => {
