@@ -110,7 +110,7 @@ export class Readings {
 }
 
 /** What was found within the last seconds, or is looked for again. */
-function recent<T>(now: () => number, find: () => Promise<T>): () => Promise<T> {
+export function recent<T>(now: () => number, find: () => Promise<T>): () => Promise<T> {
   let last: { readonly at: number; readonly found: Promise<T> } | undefined
   return () => {
     if (last === undefined || now() - last.at >= LOOK_MS) last = { at: now(), found: find() }

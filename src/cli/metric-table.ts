@@ -164,8 +164,8 @@ export const READINGS: readonly Reading[] = [
     kind: 'gauge',
     help: 'The part of it whose channel is being withdrawn from or cannot be claimed',
     labels: ['network', 'token'],
-    rows: byChannels(({ unclaimed, isClosing, setAside }, decimals) =>
-      isClosing || setAside !== undefined ? Number(unclaimed) / 10 ** decimals : 0,
+    rows: byChannels(({ unclaimed, withdrawal, setAside }, decimals) =>
+      withdrawal !== undefined || setAside !== undefined ? Number(unclaimed) / 10 ** decimals : 0,
     ),
   },
   {
