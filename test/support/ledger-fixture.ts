@@ -1,3 +1,4 @@
+import type { PricePart } from '../../src/engine/base/price-part.ts'
 import { systemEvery } from '../../src/engine/base/every.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -135,7 +135,7 @@ export interface ChannelTerms {
   readonly mostUnclaimed: Micros
 }
 
-/** What holds where the catalog says nothing of channels. */
+/** What holds where the catalog says nothing of channels; its prices decide on the least deposit. */
 export const USUAL_CHANNELS: ChannelTerms = {
   withdrawDelay: 86_400_000,
   leastDeposit: toMicros(100_000n),

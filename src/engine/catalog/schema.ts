@@ -323,7 +323,7 @@ const payments = {
             least_deposit: {
               type: 'number',
               description:
-                'Smallest deposit in USD, each of which costs you gas; announced in offers. Default: 0.1.',
+                'Smallest deposit in USD, each of which costs you gas; announced in offers. Default: a hundred calls at your highest price (the ceiling of a metered one, the example of a computed one), and most_unclaimed at most.',
             },
             claim_after: {
               type: 'number',
