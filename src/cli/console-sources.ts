@@ -9,6 +9,8 @@ import { documentNames } from '../engine/documents/all.ts'
 import { refundPayment } from '../engine/refunds/refund.ts'
 import { UsageStore } from '../engine/usage/usage-store.ts'
 import type { CatalogReport, ConsoleSources } from '../console/sources.ts'
+import { listChannelBalances } from '../engine/x402/batch-settlement-evm/channel-balances.ts'
+import { recent } from './metric-readings.ts'
 import { compare } from './plan/difference.ts'
 import { catalogSnapshot } from './plan/snapshot.ts'
 
@@ -37,6 +39,7 @@ export function consoleSources(settings: SourceSettings): ConsoleSources {
     usage: new UsageStore({ ledger, owner: 'console', now }),
     networks: () => networks.x402.health(),
     listings: () => networks.x402.listings(),
+    channels: recent(now, () => listChannelBalances(ledger)),
     now,
     sandbox,
     baseUrl,

@@ -46,16 +46,19 @@ const SOON_MS = 330_000
 export class Readings {
   readonly #sources: MetricSources
   readonly revenue: Revenue
+  /** What buyers had signed for at most, of the same payments. */
+  readonly authorized: Revenue
   /** Payments of which nobody knows yet whether they have settled. */
   readonly unknown: () => Promise<number>
   readonly refundsDue: () => Promise<readonly PaymentRecord[]>
   /** The channels of buyers. */
   readonly channels: () => Promise<readonly ChannelBalance[]>
 
-  constructor(sources: MetricSources, revenue: Revenue) {
+  constructor(sources: MetricSources, { revenue, authorized }: Pick<Readings, 'revenue' | 'authorized'>) {
     const { ledger, now } = sources
     this.#sources = sources
     this.revenue = revenue
+    this.authorized = authorized
     const unknown = recent(now, () => countUnknown(ledger, now()))
     const due = recent(now, () => findRefundsDue(ledger, MOST_COUNTED))
     const channels = recent(now, () => listChannelBalances(ledger))
@@ -107,7 +110,7 @@ export class Readings {
 }
 
 /** What was found within the last seconds, or is looked for again. */
-function recent<T>(now: () => number, find: () => Promise<T>): () => Promise<T> {
+export function recent<T>(now: () => number, find: () => Promise<T>): () => Promise<T> {
   let last: { readonly at: number; readonly found: Promise<T> } | undefined
   return () => {
     if (last === undefined || now() - last.at >= LOOK_MS) last = { at: now(), found: find() }

@@ -39,6 +39,14 @@ export const COUNTED = {
     help: 'Payments that became settled, unknown or voided, as the ledger has it',
     labels: ['operation', 'network', 'outcome'],
   },
+  ratecard_metered_payments_total: {
+    help: 'Settled payments whose amount was known after the work',
+    labels: ['operation', 'network'],
+  },
+  ratecard_metered_usage_total: {
+    help: 'What these payments have used, by the part of the price that counts it',
+    labels: ['operation', 'part'],
+  },
   ratecard_rpc_requests_total: { help: 'Requests to the node of a network', labels: ['network'] },
   ratecard_rpc_failures_total: {
     help: 'Requests to the node of a network that failed, or whose answer cannot be read',
@@ -107,6 +115,13 @@ export const READINGS: readonly Reading[] = [
     rows: ({ revenue }) => revenue.rows(),
   },
   {
+    name: 'ratecard_authorized_total',
+    kind: 'counter',
+    help: 'What buyers had signed for at most, of the same payments, in units of the token',
+    labels: ['operation', 'network', 'token'],
+    rows: ({ authorized }) => authorized.rows(),
+  },
+  {
     name: 'ratecard_payments_unknown',
     kind: 'gauge',
     help: 'Payments of which nobody knows yet whether they have settled, over all processes of the ledger',
@@ -149,8 +164,8 @@ export const READINGS: readonly Reading[] = [
     kind: 'gauge',
     help: 'The part of it whose channel is being withdrawn from or cannot be claimed',
     labels: ['network', 'token'],
-    rows: byChannels(({ unclaimed, isClosing, setAside }, decimals) =>
-      isClosing || setAside !== undefined ? Number(unclaimed) / 10 ** decimals : 0,
+    rows: byChannels(({ unclaimed, withdrawal, setAside }, decimals) =>
+      withdrawal !== undefined || setAside !== undefined ? Number(unclaimed) / 10 ** decimals : 0,
     ),
   },
   {

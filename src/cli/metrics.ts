@@ -33,8 +33,8 @@ export async function openMetrics(settings: MetricsSettings): Promise<Metrics> {
   const registry = new prom.Registry()
   const registers = [registry]
   prom.collectDefaultMetrics({ register: registry })
-  const revenue = new Revenue()
-  const readings = new Readings(settings, revenue)
+  const [revenue, authorized] = [new Revenue(), new Revenue()]
+  const readings = new Readings(settings, { revenue, authorized })
   for (const reading of READINGS) {
     const { name, kind, help, labels } = reading
     const made = { name, help, labelNames: [...labels], registers, collect: collectFrom(reading, readings) }
@@ -63,6 +63,10 @@ export async function openMetrics(settings: MetricsSettings): Promise<Metrics> {
       if (previous.receipt === undefined && receipt !== undefined && previous.undone === undefined) {
         count('ratecard_payments_total', { operation, network, outcome: 'settled' })
         revenue.add(next, receipt)
+        authorized.add(next, { amount: next.authorizedAmount })
+        if (next.usage !== undefined) count('ratecard_metered_payments_total', { operation, network })
+        for (const { part, count: used } of next.usage ?? [])
+          if (used !== undefined) count('ratecard_metered_usage_total', { operation, part }, used)
       }
       if (previous.state !== state && (state === 'unknown' || state === 'voided'))
         count('ratecard_payments_total', { operation, network, outcome: state })

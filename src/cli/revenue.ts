@@ -7,7 +7,7 @@ interface Total {
   readonly decimals: number
 }
 
-/** Settled amounts by operation, network and token: in the smallest units, since sums of fractions lose precision. */
+/** Amounts of settled payments by operation, network and token: in the smallest units, since sums of fractions lose precision. */
 export class Revenue {
   readonly #totals = new Map<string, Total>()
 

@@ -7,6 +7,7 @@ import { addressOf } from '../engine/documents/registry.ts'
 import { missingSecrets } from '../engine/webhooks/webhooks.ts'
 import { countOf } from '../engine/base/words.ts'
 import { areSet } from './terminal-text.ts'
+import { unsoldMetered } from './unsold-metered.ts'
 
 export interface BannerFacts {
   readonly cache: string
@@ -51,6 +52,8 @@ export function printBanner({ terminal, env }: Call, app: OpenRatecard, log: Log
         : `mpp: Tempo (eip155:${mpp.chain}) is not offered: ${missing.join(' and ')} missing`,
     )
   }
+  const unsoldMeters = unsoldMetered(catalog, networks)
+  if (unsoldMeters !== undefined) warn(unsoldMeters)
   for (const missing of missingSecrets(catalog.webhooks, env.secret)) warn(missing)
   say(`cache: ${facts.cache}`)
   say(`ledger: ${titles.ledger}`)

@@ -4,6 +4,7 @@ import type { PaymentRecord } from '../engine/ledger/payment-record.ts'
 import type { ListingReport } from '../engine/payment/listing-report.ts'
 import type { NetworkHealth } from '../engine/payment/network-health.ts'
 import type { RefundResult } from '../engine/refunds/refund.ts'
+import type { ChannelBalance } from '../engine/x402/batch-settlement-evm/channel-balances.ts'
 import type { UsageStore } from '../engine/usage/usage-store.ts'
 
 /** What the console reads. It writes nothing but a refund that its operator has confirmed. */
@@ -13,6 +14,8 @@ export interface ConsoleSources {
   readonly usage: Pick<UsageStore, 'read'>
   readonly networks: () => Promise<readonly NetworkHealth[]>
   readonly listings: () => Promise<readonly ListingReport[]>
+  /** The channels of buyers, as of the last seconds. */
+  readonly channels: () => Promise<readonly ChannelBalance[]>
   readonly now: () => number
   /** Whether the money is play money on local chains. */
   readonly sandbox: boolean

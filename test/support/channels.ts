@@ -29,9 +29,12 @@ export interface ChannelShop extends Shop {
   travel(seconds: number): Promise<void>
 }
 
-export async function openChannelShop(more: Readonly<Record<string, string>> = {}): Promise<ChannelShop> {
+export async function openChannelShop(
+  more: Readonly<Record<string, string>> = {},
+  args?: readonly string[],
+): Promise<ChannelShop> {
   const authorizerKey = randomKey()
-  const shop = await openShop(async () => ({ CATALOG, CHANNEL_AUTHORIZER_KEY: authorizerKey, ...more }))
+  const shop = await openShop(async () => ({ CATALOG, CHANNEL_AUTHORIZER_KEY: authorizerKey, ...more }), args)
   const client = createTestClient({ mode: 'anvil', chain: base, transport: http(shop.chain.rpcUrl) })
   const travel = async (seconds: number): Promise<void> => {
     await client.increaseTime({ seconds })

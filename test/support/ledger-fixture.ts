@@ -1,3 +1,4 @@
+import type { PricePart } from '../../src/engine/base/price-part.ts'
 import { systemEvery } from '../../src/engine/base/every.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -122,6 +123,16 @@ export function openLedgerFixture(t: Test, place: readonly string[] = ['ledger']
 export function sell(receipt: Receipt): Processing {
   return async (claim) => {
     await claim.advance('fulfilled', { answer: ANSWER })
+    await dispatch(claim, receipt.transaction)
+    await claim.settle(receipt)
+    await claim.advance('sent')
+  }
+}
+
+/** The same for a price that was known after the work: the receipt has what was charged. */
+export function sellMetered(receipt: Receipt, usage: readonly PricePart[]): Processing {
+  return async (claim) => {
+    await claim.advance('fulfilled', { answer: ANSWER, amount: receipt.amount, usage })
     await dispatch(claim, receipt.transaction)
     await claim.settle(receipt)
     await claim.advance('sent')

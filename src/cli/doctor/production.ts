@@ -8,7 +8,7 @@ import { clean } from '../../command-line/printable.ts'
 import { checkChains } from './chains.ts'
 import { checkPublicAddress } from './public-address.ts'
 import { checkSite } from './site.ts'
-import { checkHeaders, checkMoney, checkOwner, checkStores, checkTerms } from './settings.ts'
+import { checkHeaders, checkMetered, checkMoney, checkOwner, checkStores, checkTerms } from './settings.ts'
 import { printResults, type CheckResult } from './check-result.ts'
 
 /** Everything that real money depends on, looked at before the first of it comes; nothing is paid or changed. */
@@ -31,6 +31,7 @@ export async function examineProduction(call: Call, url: string | undefined): Pr
   const results = [
     ...checkOwner(env, catalog, config, paymentNetworks, play),
     ...checkMoney(catalog),
+    ...checkMetered(catalog, paymentNetworks),
     ...(await step('networks', checkChains(catalog, config, paymentNetworks))),
     ...(await step('stores', checkStores(env))),
     ...(await step('BASE_URL', checkPublicAddress(catalog, baseUrl))),

@@ -13,6 +13,7 @@ import { VARIABLES } from '../../engine/app/setting-names.ts'
 import { playMoneyProblems } from '../payment-config.ts'
 import { openTerms, resaleTerms } from '../resale-terms.ts'
 import { areSet } from '../terminal-text.ts'
+import { unsoldMetered } from '../unsold-metered.ts'
 import { fails, warns, ok, type CheckResult } from './check-result.ts'
 
 /** Checks the payee and the keys, without any request. */
@@ -65,6 +66,12 @@ export function checkHeaders(catalog: Catalog, baseUrl: string): CheckResult[] {
   return [
     bytes > HEADER_TARGET ? warns('headers', `${message}: some proxies refuse it`) : ok('headers', message),
   ]
+}
+
+/** Checks that what is priced after the work can be bought. */
+export function checkMetered(catalog: Catalog, paymentNetworks: AllNetworks): CheckResult[] {
+  const unsold = unsoldMetered(catalog, paymentNetworks)
+  return unsold === undefined ? [] : [warns('metered prices', unsold)]
 }
 
 /** Checks that buyers pay with money that is worth something. */

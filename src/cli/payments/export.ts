@@ -13,7 +13,7 @@ import {
 } from '../../engine/receipts/receipt-signer.ts'
 import { baseUrlOf } from '../payment-config.ts'
 import { dataDirOf, withLedger } from './open-ledger.ts'
-import { isoTime, spellAmount } from './row.ts'
+import { isoTime, spellAmount, usageOf } from './row.ts'
 import { payerFilterOf } from './payer-filter.ts'
 import { parsePastTime, parseTime } from './parse-time.ts'
 
@@ -49,7 +49,11 @@ export async function exportPayments(call: Call): Promise<number> {
         continue
       }
       const record = { ...recordOf(entry, receipt), ...signedFields(receipts?.sign(entry, receipt)) }
-      out(isJson ? comma + JSON.stringify(record) : csvLine(COLUMNS.map((column) => record[column])))
+      out(
+        isJson
+          ? comma + JSON.stringify(record, [...COLUMNS])
+          : csvLine(COLUMNS.map((column) => record[column])),
+      )
       comma = ','
     }
     if (isJson) out(']')
@@ -101,6 +105,11 @@ const COLUMNS = [
   // JWS, with RECEIPT_PRIVATE_KEY: that of x402’s extension offer-receipt, and that of Ratecard.
   'x402_receipt',
   'ratecard_receipt',
+  // What the payer has signed for: more than `amount` where the price was known after the work.
+  'authorized',
+  'authorized_atomic',
+  // What such an amount consists of.
+  'usage',
 ] as const
 
 type ChargeRecord = Readonly<Record<(typeof COLUMNS)[number], string>>
@@ -144,5 +153,8 @@ function recordOf(
     gas_cost_wei: gasCost ?? '',
     payments_in_transaction: String((dispatch?.kind === 'own' ? dispatch.members : undefined) ?? 1),
     refund_sender: refund === undefined || refund.kind === 'due' ? '' : clean(refund.sender ?? ''),
+    authorized: spellAmount(BigInt(entry.authorizedAmount), network, asset).amount,
+    authorized_atomic: entry.authorizedAmount,
+    usage: usageOf(entry) ?? '',
   }
 }

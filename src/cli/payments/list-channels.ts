@@ -22,7 +22,7 @@ export async function listChannels({ flags, terminal, ...rest }: Call): Promise<
         claimed: spellAmount(claimed, network, token).amount,
         unclaimed: spellAmount(unclaimed, network, token).amount,
         unclaimed_since: each.unclaimedSince === undefined ? null : isoTime(each.unclaimedSince),
-        state: each.setAside ?? (each.isClosing ? 'withdrawing' : 'open'),
+        state: each.setAside ?? (each.withdrawal !== undefined ? 'withdrawing' : 'open'),
       }))
     if (flags.given('json')) terminal.out(JSON.stringify(rows, null, 2))
     else if (rows.length === 0) terminal.err('no channels')

@@ -89,7 +89,19 @@ class Newest {
   }
 }
 
-const HEAD = ['TIME', 'ID', 'STATE', 'CHARGED', 'AMOUNT', 'NETWORK', 'OPERATION', 'PAYER', 'TRANSACTION']
+const HEAD = [
+  'TIME',
+  'ID',
+  'STATE',
+  'CHARGED',
+  'AMOUNT',
+  'NETWORK',
+  'OPERATION',
+  'PAYER',
+  'TRANSACTION',
+  'AUTHORIZED',
+  'USAGE',
+]
 /** What a person needs to find a payment, within the width of a terminal; `payments show` has the rest. */
 const SHORT_HEAD = ['TIME (UTC)', 'ID', 'STATE', 'AMOUNT', 'OPERATION']
 
@@ -115,17 +127,20 @@ function printTotals({ terminal, flags }: Call, totals: Totals): void {
 
 function cellsOf(row: PaymentRow): string[] {
   const { payment, time, state, charged, amount, token, network, operation, payer, transaction } = row
-  return [time, payment, state, charged, `${amount} ${token}`, network, operation, payer, transaction ?? '-']
+  const metered = [row.authorized === null ? '-' : `${row.authorized} ${token}`, row.usage ?? '-']
+  const sold = [time, payment, state, charged, `${amount} ${token}`, network, operation, payer]
+  return [...sold, transaction ?? '-', ...metered]
 }
 
 const COLORS: Readonly<Record<PaymentRow['charged'], Color>> = { yes: 'green', no: 'grey', unknown: 'yellow' }
 
 function shortCellsOf(
-  { payment, time, state, charged, amount, token, operation }: PaymentRow,
+  { payment, time, state, charged, amount, authorized, token, operation }: PaymentRow,
   paint: Paint,
 ): string[] {
   const at = time.slice(5, 16).replace('T', ' ')
-  return [at, payment, paint(COLORS[charged], state), `${shortDecimal(amount)} ${token}`, operation]
+  const most = authorized === null ? '' : ` of ${shortDecimal(authorized)}`
+  return [at, payment, paint(COLORS[charged], state), `${shortDecimal(amount)}${most} ${token}`, operation]
 }
 
 /** Payments and money under one name: each token of each network separately, since they cannot be added up. */

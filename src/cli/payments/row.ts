@@ -12,6 +12,10 @@ export interface PaymentRow {
   readonly charged: 'no' | 'yes' | 'unknown'
   /** In units of the token, all decimals. */
   readonly amount: string
+  /** The most that the payer has signed for, in the same units; null where that is the amount. */
+  readonly authorized: string | null
+  /** What a metered amount consists of: `prompt_tokens = 1000: 0.0005 USD`. */
+  readonly usage: string | null
   readonly token: string
   readonly protocol: string
   readonly network: string
@@ -33,13 +37,17 @@ type RefundFacts =
 
 export function rowOf(entry: PaymentRecord): PaymentRow {
   const { id, state, protocol, network, asset, operation, payer, receipt } = entry
-  const { amount, token } = spellAmount(BigInt(receipt?.amount ?? entry.amount), network, asset)
+  const atomic = receipt?.amount ?? entry.amount
+  const { amount, token } = spellAmount(BigInt(atomic), network, asset)
+  const most = spellAmount(BigInt(entry.authorizedAmount), network, asset)
   return {
     payment: id,
     time: isoTime(entry.createdAt),
     state,
     charged: chargeStatus(entry),
     amount,
+    authorized: entry.authorizedAmount === atomic ? null : most.amount,
+    usage: usageOf(entry),
     token,
     protocol,
     network,
@@ -48,6 +56,15 @@ export function rowOf(entry: PaymentRecord): PaymentRow {
     transaction: receipt === undefined ? null : clean(receipt.transaction),
     refund: refundOf(entry),
   }
+}
+
+/** What a metered amount consists of. */
+export function usageOf({ usage }: PaymentRecord): string | null {
+  if (usage === undefined) return null
+  const spelt = usage.map(({ part, count, amount }) =>
+    count === undefined ? `${part}: ${amount} USD` : `${part} = ${count}: ${amount} USD`,
+  )
+  return clean(spelt.join(', '))
 }
 
 function refundOf({ refund }: PaymentRecord): RefundFacts | null {

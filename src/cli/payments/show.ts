@@ -49,7 +49,6 @@ function factsOf(entry: PaymentRecord, now: number): JsonObject {
     ...rowOf(entry),
     amount_atomic: entry.receipt?.amount ?? entry.amount,
     authorized_atomic: entry.authorizedAmount,
-    usage: usageOf(entry),
     gas_cost_wei: entry.receipt?.gasCost ?? null,
     asset: clean(entry.asset),
     payee: clean(entry.payee),
@@ -68,15 +67,6 @@ function factsOf(entry: PaymentRecord, now: number): JsonObject {
     dispatch: dispatchOf(entry),
     answer: answerOf(entry),
   }
-}
-
-/** What a metered amount consists of. */
-function usageOf({ usage }: PaymentRecord): string | null {
-  if (usage === undefined) return null
-  const spelt = usage.map(({ part, count, amount }) =>
-    count === undefined ? `${part}: ${amount} USD` : `${part} = ${count}: ${amount} USD`,
-  )
-  return clean(spelt.join(', '))
 }
 
 /** A lease that is left over from the last change says nothing. */

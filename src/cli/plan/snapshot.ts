@@ -101,7 +101,7 @@ function mediaOf({ body, response }: Operation): MediaTypes {
   return { body: body?.mediaType, answer: response.mediaType ?? 'application/json' }
 }
 
-function termsOf({ payments, unknownParameters, passthrough }: Catalog): [string, string][] {
+function termsOf({ payments, unknownParameters, status, passthrough }: Catalog): [string, string][] {
   const { payTo, x402, mpp } = payments
   return [
     ['payments pay_to', payTo ?? 'none'],
@@ -109,6 +109,7 @@ function termsOf({ payments, unknownParameters, passthrough }: Catalog): [string
     ['payments x402 schemes', x402?.schemes.join(', ') ?? 'none'],
     ['payments mpp', mpp === undefined ? 'none' : `${mpp.method} on eip155:${mpp.chain}, ${mpp.currency}`],
     ['unknown parameters', unknownParameters],
+    ['status', status],
     ['passthrough', passthrough?.url ?? 'none'],
     ['passthrough deny', passthrough?.deny.join(', ') || 'none'],
   ]

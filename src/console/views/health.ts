@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { formatCoin } from '../../engine/chains/evm/gas-balance.ts'
 import { eventLoopDelay } from '../event-loop-delay.ts'
+import { channelRows, channelsByNetwork } from '../channels.ts'
 import { defineView, page } from '../view.ts'
 import { bytes, elapsed } from '../wording.ts'
 
@@ -15,7 +16,7 @@ export const health = defineView('health', 'Health', async ({ sources }) => {
   const asked = performance.now() - began
   const size = ledgerFile === undefined ? undefined : await stat(ledgerFile).catch(() => undefined)
   const delay = eventLoopDelay()
-  const networks = await sources.networks()
+  const [networks, channels] = await Promise.all([sources.networks(), sources.channels().catch(() => [])])
   return page('Health', {
     ledger: titles.ledger,
     ledgerWorks: fault === undefined,
@@ -34,6 +35,8 @@ export const health = defineView('health', 'Health', async ({ sources }) => {
     uptime: elapsed(process.uptime() * 1_000),
     version,
     node: process.version,
+    channelNetworks: channelsByNetwork(channels, sources.now()),
+    channels: channelRows(channels, sources.now()),
     networks: networks.map(({ network, balances, unmined, totals, reverts, gasLost, trouble }) => ({
       title: network.title,
       id: network.id,

@@ -8,6 +8,7 @@ import type { NetworkHealth } from '../../engine/payment/network-health.ts'
 import { saleFigures } from '../../engine/usage/sales-funnel.ts'
 import { countOf } from '../../engine/base/words.ts'
 import { type FeedCall, MOVED } from '../call-feed.ts'
+import { channelsByNetwork, isAtRisk } from '../channels.ts'
 import { type Period, sumOf, totalsIn } from '../figures.ts'
 import type { ConsoleSources } from '../sources.ts'
 import { defineView, page } from '../view.ts'
@@ -18,9 +19,10 @@ import { DAY_MS, dateOf } from '../../engine/ledger/sales-totals.ts'
 export const now = defineView('now', 'Now', async ({ sources, feed }) => {
   const { service } = sources
   const { catalog } = service.revision()
-  const [figures, networks, warnings] = await Promise.all([
+  const [figures, networks, channels, warnings] = await Promise.all([
     todaysFigures(sources),
     networkRows(sources),
+    channelsOf(sources),
     findWarnings(sources),
   ])
   return page('Now', {
@@ -28,10 +30,16 @@ export const now = defineView('now', 'Now', async ({ sources, feed }) => {
     service: catalog.service.name,
     figures,
     networks,
+    channels: channelsByNetwork(channels, sources.now()),
     warnings,
     calls: feed.calls().slice(0, SHOWN).map(callRow),
   })
 })
+
+/** None while the ledger cannot be read, which is a warning. */
+function channelsOf({ channels }: ConsoleSources): ReturnType<ConsoleSources['channels']> {
+  return channels().catch(() => [])
+}
 
 const SHOWN = 30
 /** A figure that stays the same element while it changes. */
@@ -189,6 +197,12 @@ async function findWarnings(sources: ConsoleSources): Promise<readonly TemplateC
         'They are sent again with a higher fee up to max_fee_gwei; raise it if it stays so.',
       )
   }
+  const atRisk = (await channelsOf(sources)).filter(isAtRisk)
+  if (atRisk.length > 0)
+    warn(
+      `${countOf(atRisk.length, 'channel')} with unclaimed money being withdrawn from, or that cannot be claimed.`,
+      'They are claimed at once; if it stays so, run ratecard payments claim, and look at the page Health.',
+    )
   const unready = routes.filter(
     ({ route, readiness }) => route.kind === 'paid' && readiness === 'not_configured',
   )

@@ -21,6 +21,7 @@ export interface Catalog {
   readonly categories: Readonly<Record<string, string>>
   readonly crawlers: Crawlers
   readonly webhooks: readonly Webhook[]
+  readonly status: StatusKind
   /** Whether the OpenAPI document describes the generated documents too. */
   readonly openapiDocuments: 'list' | 'omit'
   /** How query parameters that a route does not declare are treated. */
@@ -68,6 +69,13 @@ export interface Webhook {
   /** The variable of its secret. */
   readonly secret: string
 }
+
+/**
+ * What the pages and documents of the status show: whether everything works (`public`), the numbers of calls and sales
+ * too (`sales`), or nothing, since they are not served (`private`).
+ */
+export const STATUS_KINDS = ['public', 'sales', 'private'] as const
+export type StatusKind = (typeof STATUS_KINDS)[number]
 
 /** Rules for crawlers in robots.txt. */
 export interface Crawlers {
@@ -127,7 +135,7 @@ export interface ChannelTerms {
   readonly mostUnclaimed: Micros
 }
 
-/** What holds where the catalog says nothing of channels. */
+/** What holds where the catalog says nothing of channels; its prices decide on the least deposit. */
 export const USUAL_CHANNELS: ChannelTerms = {
   withdrawDelay: 86_400_000,
   leastDeposit: toMicros(100_000n),

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import { toChecksum } from '../base/address.ts'
 import { parseDuration } from '../base/duration.ts'
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
-import { parseCoin, parseGwei, parsePrice, type Micros } from '../base/money.ts'
+import { parseCoin, parseGwei, parsePrice, toMicros, type Micros } from '../base/money.ts'
 import { findNetwork, isTestNetwork, type Limits } from '../base/networks.ts'
 import { ownersOf } from './arguments.ts'
 import {
@@ -11,6 +11,7 @@ import {
   type Catalog,
   type ChannelTerms,
   type DocumentPlace,
+  type Operation,
   type OutsideSource,
   type Passthrough,
   type PayerLimit,
@@ -42,13 +43,14 @@ export function compile(context: CheckContext): Catalog {
   const compiled = routesOf(declared).map((place) => compileRoute(place, compiler))
   const tools = Object.entries(declared.tools ?? {}).map(([name, tool]) => compileTool(name, tool, compiler))
   const routes = compiled.flatMap(({ routes }) => routes)
+  const operations = [...compiled.map(({ operation }) => operation), ...tools]
   const files = compileFiles(context)
   const content = {
     service: compileService(
       declared.service,
       declared.passthrough === undefined ? usualIcon(routes, files) : undefined,
     ),
-    payments: compilePayments(context),
+    payments: compilePayments(context, operations),
     apiKeys: compileApiKeys(context),
     servers: Object.fromEntries(
       Object.entries(declared.mcp_servers ?? {}).map(([name, { title, description }]) => [
@@ -60,10 +62,11 @@ export function compile(context: CheckContext): Catalog {
     crawlers: { paid: declared.crawlers?.paid ?? 'disallow', training: declared.crawlers?.training },
     openapiDocuments: declared.openapi_documents ?? ('list' as const),
     unknownParameters: declared.unknown_parameters ?? ('ignore' as const),
-    operations: [...compiled.map(({ operation }) => operation), ...tools],
+    operations,
     webhooks: compileWebhooks(declared.webhooks ?? []),
+    status: declared.status ?? ('public' as const),
     routes,
-    documents: compileDocuments(declared.documents ?? usualDocuments(declared)),
+    documents: compileDocuments(declared),
     files,
     passthrough: compilePassthrough(declared.passthrough),
     sources: compileSources(declared.sources),
@@ -104,7 +107,7 @@ function compileService(service: Declared['service'], usualIcon: string | undefi
   }
 }
 
-function compilePayments(context: CheckContext): Payments {
+function compilePayments(context: CheckContext, operations: readonly Operation[]): Payments {
   const {
     declared: { payments },
     document,
@@ -125,7 +128,7 @@ function compilePayments(context: CheckContext): Payments {
         : {
             networks: x402.networks.map((name) => findNetwork(name)?.id ?? name),
             schemes: x402.schemes ?? ['exact'],
-            channels: compileChannels(context),
+            channels: compileChannels(context, operations),
             timeout: duration(x402.timeout, '60s'),
             v1: x402.v1 ?? true,
             limits: compileLimits(x402.limits ?? {}, document),
@@ -149,19 +152,36 @@ function compilePayerLimit({ declared, document }: CheckContext): PayerLimit | u
   }
 }
 
-function compileChannels({ declared, document }: CheckContext): ChannelTerms {
+function compileChannels(
+  { declared, document }: CheckContext,
+  operations: readonly Operation[],
+): ChannelTerms {
   const channels = declared.payments?.x402?.channels
   const amount = (key: string, usual: Micros): Micros => {
     const parsed = parsePrice(document.spelling(['payments', 'x402', 'channels', key]) ?? '')
     return parsed.kind === 'price' ? parsed.value : usual
   }
+  const mostUnclaimed = amount('most_unclaimed', USUAL_CHANNELS.mostUnclaimed)
   return {
     withdrawDelay: duration(channels?.withdraw_delay, '24h'),
-    leastDeposit: amount('least_deposit', USUAL_CHANNELS.leastDeposit),
+    leastDeposit: amount('least_deposit', usualDeposit(operations, mostUnclaimed)),
     claimAfter: amount('claim_after', USUAL_CHANNELS.claimAfter),
     claimEvery: duration(channels?.claim_every, '1h'),
-    mostUnclaimed: amount('most_unclaimed', USUAL_CHANNELS.mostUnclaimed),
+    mostUnclaimed,
   }
+}
+
+/** Calls that the smallest deposit is enough for. */
+const CALLS_OF_A_DEPOSIT = 100n
+
+/** A hundred calls of what costs most, since an offer names one amount for all; at most what a channel may owe. */
+function usualDeposit(operations: readonly Operation[], most: Micros): Micros {
+  const dearest = operations.reduce((highest, { price = 0n, planned }) => {
+    const amount = typeof price === 'object' ? price.example : price
+    return !planned && amount > highest ? amount : highest
+  }, 0n)
+  const deposit = dearest * CALLS_OF_A_DEPOSIT
+  return deposit < most ? toMicros(deposit) : most
 }
 
 type DeclaredLimits = NonNullable<NonNullable<NonNullable<Declared['payments']>['x402']>['limits']>
@@ -243,9 +263,15 @@ function usualDocuments({ routes, files, passthrough }: Declared): Declared['doc
   )
 }
 
-function compileDocuments(documents: Declared['documents']): Record<string, DocumentPlace> {
+/** What is not served while the status is private. */
+const STATUS_DOCUMENTS: ReadonlySet<string> = new Set(['status', 'status-json', 'stats'])
+
+function compileDocuments(declared: Declared): Record<string, DocumentPlace> {
+  const documents = Object.entries(declared.documents ?? usualDocuments(declared) ?? {})
+  const served =
+    declared.status === 'private' ? documents.filter(([name]) => !STATUS_DOCUMENTS.has(name)) : documents
   return Object.fromEntries(
-    Object.entries(documents ?? {}).map(([name, entry]) => {
+    served.map(([name, entry]) => {
       if (typeof entry === 'string') return [name, { paths: [entry], planned: false }]
       return [
         name,

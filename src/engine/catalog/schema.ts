@@ -1,3 +1,4 @@
+import { STATUS_KINDS } from './catalog.ts'
 import { defaults, headerName, type parameters, routes, tools } from './schema-route.ts'
 
 /**
@@ -322,7 +323,7 @@ const payments = {
             least_deposit: {
               type: 'number',
               description:
-                'Smallest deposit in USD, each of which costs you gas; announced in offers. Default: 0.1.',
+                'Smallest deposit in USD, each of which costs you gas; announced in offers. Default: a hundred calls at your highest price (the ceiling of a metered one, the example of a computed one), and most_unclaimed at most.',
             },
             claim_after: {
               type: 'number',
@@ -405,6 +406,11 @@ export const catalogSchema = {
       enum: ['ignore', 'refuse'],
       description:
         'Query parameters that a route does not declare: ignore (default), with a warning in the answer and the 402, or refuse with 422. A name that is nearly a declared one is always refused.',
+    },
+    status: {
+      enum: STATUS_KINDS,
+      description:
+        'Who sees /status, /status.json and /stats.json. public (default): everybody, without figures of sales; sales: everybody, with the steps from the 402 to the answer and the answers of each day; private: nobody, they are not served. The console and ratecard stats show all figures in any case.',
     },
     payments,
     webhooks: {

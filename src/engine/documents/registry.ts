@@ -129,7 +129,7 @@ export const DOCUMENTS = {
   },
   stats: {
     title: 'Figures',
-    summary: 'How many routes there are, and how often they were called in the last seven days.',
+    summary: 'How many routes there are, and what is public of their calls in the last seven days.',
     type: JSON_TYPE,
     rel: 'status',
   },

@@ -16,7 +16,7 @@ const print = readPage('status.html.hbs')
 
 /** The live page `/status`: the content of `/status.json` for people. */
 export function renderStatusPage(catalog: Catalog, facts: Facts, standing: StatusModel): string {
-  const { status, reasons, checked_at: checkedAt, days, funnel, routes, sources } = standing
+  const { status, reasons, checked_at: checkedAt, days = [], funnel, routes, sources } = standing
   const json = placedDocuments(catalog, facts.baseUrl).find(({ name }) => name === 'status-json')
   return print({
     page: frameOf(catalog, facts, 'status'),
@@ -25,9 +25,11 @@ export function renderStatusPage(catalog: Catalog, facts: Facts, standing: Statu
     checked: momentOf(checkedAt),
     reasons,
     refused: standing.refused_reload === null ? '' : refusal(standing.refused_reload),
-    since: days[0]?.date ?? '',
-    sells: routes.some(({ kind }) => kind === 'paid'),
-    funnel: STEPS.map(([name, label]) => ({ name, label, count: String(funnel[name]) })),
+    since: standing.since ?? '',
+    funnel:
+      funnel !== undefined && routes.some(({ kind }) => kind === 'paid')
+        ? STEPS.map(([name, label]) => ({ name, label, count: String(funnel[name]) }))
+        : [],
     days: days.map(dayRow),
     uptime: uptimeOf(routes),
     called: routes.filter(isCalled).map(routeRow),
@@ -130,7 +132,7 @@ function momentOf(iso: string): TemplateContext {
 }
 
 /** State of the service, as in `/status.json`: every figure of the page `/status` comes from here. */
-export interface StatusModel {
+export interface StatusModel extends Partial<SalesFigures> {
   readonly service: string
   readonly version: string
   readonly revision: string
@@ -146,10 +148,8 @@ export interface StatusModel {
   /** Why it is not operational, one sentence each. */
   readonly reasons: readonly string[]
   readonly checked_at: string
-  /** The days of the figures, oldest first, including today. */
-  readonly days: readonly DayFigures[]
-  /** Totals over these days, of all routes and tools. */
-  readonly funnel: Funnel
+  /** The first day of the figures, in UTC. */
+  readonly since: string | null
   readonly routes: readonly RouteStanding[]
   /** Paid routes that cannot be served now. */
   readonly unavailable: readonly { readonly path: string; readonly reason: string }[]
@@ -160,6 +160,14 @@ export interface StatusModel {
   readonly listings: readonly ListingStanding[]
   /** The last catalog that was refused at a reload. */
   readonly refused_reload: RefusedReload | null
+}
+
+/** What only the operator knows, unless its catalog has `status: sales`. */
+export interface SalesFigures {
+  /** Oldest first, including today. */
+  readonly days: readonly DayFigures[]
+  /** Totals over these days, of all routes and tools. */
+  readonly funnel: Funnel
 }
 
 /** Numbers of requests by result; `engine/usage/usage.ts` states when each is counted. */

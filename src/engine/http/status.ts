@@ -6,6 +6,7 @@ import type {
   NetworkStanding,
   RefusedReload,
   RouteStanding,
+  SalesFigures,
   SourceStanding,
   StatusModel,
 } from '../documents/status-page.ts'
@@ -64,8 +65,8 @@ export function statusModel(revision: Revision, snapshot: StatusSnapshot): Statu
     ...(usesTestNetworks(catalog.payments) ? { testnet: true } : {}),
     ...verdict(revision, snapshot, routes),
     checked_at: new Date(now).toISOString(),
-    days: days.map(dayFigures),
-    funnel: funnelOf(totalOfAll(days)),
+    since: days[0]?.date ?? null,
+    ...(catalog.status === 'sales' ? salesOf(days) : {}),
     routes,
     unavailable: routes
       .filter(({ kind, availability }) => UNAVAILABLE.has(kind) && availability === 'not_configured')
@@ -179,12 +180,16 @@ function sourceStandings(
     })
 }
 
-/** The live `/stats.json`: totals of the service. Revenue is for the operator: `ratecard payments`. */
+function salesOf(days: Days): SalesFigures {
+  return { days: days.map(dayFigures), funnel: funnelOf(totalOfAll(days)) }
+}
+
+/**
+ * The live `/stats.json`: totals of the service, those of sales where the catalog makes them public. Revenue is for the
+ * operator: `ratecard payments`.
+ */
 export function stats({ catalog, facts }: Revision, days: Days, now: number): JsonObject {
-  const { service, revision } = catalog
-  const figures = days.map(dayFigures)
-  const sum = (count: (day: (typeof figures)[number]) => number): number =>
-    figures.reduce((total, day) => total + count(day), 0)
+  const { service, revision, status } = catalog
   return {
     service: service.name,
     version: service.version,
@@ -192,10 +197,18 @@ export function stats({ catalog, facts }: Revision, days: Days, now: number): Js
     sandbox: facts.sandbox,
     checked_at: new Date(now).toISOString(),
     routes: countKinds(listedRoutes(catalog)),
-    since: figures[0]?.date ?? null,
+    since: days[0]?.date ?? null,
+    ...(status === 'sales' ? salesTotals(salesOf(days)) : {}),
+  }
+}
+
+function salesTotals({ days, funnel }: SalesFigures): JsonObject {
+  const sum = (count: (day: DayFigures) => number): number =>
+    days.reduce((total, day) => total + count(day), 0)
+  return {
     answers: { paid: sum((day) => day.paid_answers), free: sum((day) => day.free_answers) },
-    funnel: { ...funnelOf(totalOfAll(days)) },
-    days: figures.map((day) => ({ ...day })),
+    funnel: { ...funnel },
+    days: days.map((day) => ({ ...day })),
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Ledger } from '../../ledger/ledger.ts'
 import { isChannelId, parseAccount, PREFIX } from './channel-account.ts'
-import type { ChannelId } from './channel-config.ts'
-import { readMirror } from './channel-mirror.ts'
+import type { ChannelConfig, ChannelId } from './channel-config.ts'
+import { readMirror, type ChannelMirror } from './channel-mirror.ts'
 
 /** Where one channel stands. Amounts are in atomic units. */
 export interface ChannelBalance {
@@ -17,8 +17,10 @@ export interface ChannelBalance {
   readonly unclaimed: bigint
   /** Since when money is unclaimed, in milliseconds since the epoch. */
   readonly unclaimedSince: number | undefined
-  /** Whether its payer is withdrawing from it. */
-  readonly isClosing: boolean
+  /** When this service has claimed it last, in milliseconds since the epoch. */
+  readonly claimedAt: number | undefined
+  /** What its payer is withdrawing from it, and from when on that can be taken out, in milliseconds since the epoch. */
+  readonly withdrawal: { readonly amount: bigint; readonly endsAt: number } | undefined
   /** Why it cannot be claimed. */
   readonly setAside: string | undefined
 }
@@ -48,9 +50,18 @@ export async function listChannelBalances(
       claimed,
       unclaimed,
       unclaimedSince: unclaimed === 0n ? undefined : account.unclaimedSince,
-      isClosing: mirror !== undefined && mirror.withdrawalAt !== 0,
+      claimedAt: mirror?.claimedAt,
+      withdrawal: withdrawalOf(mirror, account.config),
       setAside: account.setAside,
     })
   }
   return balances
+}
+
+function withdrawalOf(
+  mirror: ChannelMirror | undefined,
+  { withdrawDelay }: ChannelConfig,
+): ChannelBalance['withdrawal'] {
+  if (mirror === undefined || mirror.withdrawalAt === 0) return undefined
+  return { amount: BigInt(mirror.withdrawing), endsAt: (mirror.withdrawalAt + withdrawDelay) * 1000 }
 }

@@ -94,6 +94,35 @@ t.test('reports what settles and what is still to be configured', async (t) => {
   t.notMatch(said, 'environment')
 })
 
+t.test('warns at start and in the check of a metered route that nobody can buy', async (t) => {
+  const routes = `  /paid/greet:
+    price: { metered: [{ bytes_of: answer, price: 0.0001 }], ceiling: 0.01 }
+    summary: Greets
+  /paid/part: { price: 0.01, handler: greet, summary: Greets for a fixed price }
+`
+  const other = t.testdir({ 'catalog.yaml': catalogText(routes, HEAD) })
+  const named = ['--catalog', join(other, 'catalog.yaml'), ...files.slice(2)]
+  const facilitated = { ...MEANS, SETTLER_PRIVATE_KEY: '', FACILITATOR_URL: 'http://127.0.0.1:9' }
+  const warning =
+    /greet: not sold \(503 not_configured\): .* not sold before SETTLER_PRIVATE_KEY and RPC_URL_8453 are set/
+  const said = async (variables: Readonly<Record<string, string>>): Promise<string> =>
+    (await runLine(['doctor', '--production', '--json', ...named], { variables })).out
+  t.match(await said(facilitated), warning)
+  t.notMatch(await said(MEANS), /not_configured/)
+  for (const [env, warns] of [
+    [facilitated, true],
+    [MEANS, false],
+  ] as const) {
+    const { SETTLER_PRIVATE_KEY: signer, ...rest } = env
+    const key = signer === '' ? {} : { SETTLER_PRIVATE_KEY: signer }
+    const started = await startServer({ args: named, env: { ...rest, ...key, HOST: '127.0.0.1' } })
+    const { status } = await fetch(`${started.url}/paid/greet`)
+    t.equal(status, warns ? 503 : 402)
+    t.equal(warning.test(started.output()), warns, started.output())
+    await started.stop()
+  }
+})
+
 t.test('looks whether the site behind the catalog answers', async (t) => {
   const site = await listening(createServer((_, response) => response.writeHead(404).end()))
   const other = t.testdir({ 'catalog.yaml': catalogText(ROUTES, `${HEAD}passthrough: ${site.url}\n`) })

@@ -17,6 +17,7 @@ import {
   randomHash,
   receiptOf,
   sell,
+  sellMetered,
   type LedgerFixture,
 } from '../../../support/ledger-fixture.ts'
 import { runLine, type Ran } from '../../../support/run-command.ts'
@@ -184,6 +185,19 @@ t.test('shows what is owed and what was sent to the buyer, in the books and in t
   const { text } = await metrics.read()
   t.match(text, /^ratecard_refunds_due\{network="eip155:8453",token="USDC"\} 2$/m)
   t.match(text, /^ratecard_refunds_due_amount\{network="eip155:8453",token="USDC"\} 0\.01$/m)
+})
+
+t.test('sends back what a metered payment was charged, not what it had authorized', async (t) => {
+  const fixture = openLedgerFixture(t)
+  const payer = addressOf(randomKey())
+  const purchase = purchaseOf({ amount: '50000', payer })
+  const usage = [{ part: 'bytes_of answer', count: 700, amount: '0.0007' }]
+  const sale = sellMetered({ ...receiptOf(purchase), amount: '700' }, usage)
+  const { id } = await fixture.record(purchase, Date.now() - HOUR, sale)
+  t.match(await refund(fixture, [id]), { code: 0 })
+  t.equal(await chain.balance(payer), 700n)
+  t.match(await refund(fixture, [id]), { code: 1 })
+  t.equal(await chain.balance(payer), 700n)
 })
 
 t.test(

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -25,19 +26,25 @@ interface Taken {
 /** A receiver of webhooks, whose answers the test decides. */
 async function openReceiver(t: Test, port = 0) {
   const taken: Taken[] = []
-  const say = { status: 200 }
+  const say: { status: number; when: (left: Promise<unknown>) => Promise<unknown> } = {
+    status: 200,
+    when: async () => {},
+  }
+  /** Requests that the sender has left before they were answered. */
+  const left: string[] = []
   const server: Server = createServer((request, response) => {
-    let body = ''
-    request.setEncoding('utf8')
-    request.on('data', (chunk: string) => (body += chunk))
-    request.on('end', () => {
+    void text(request).then(async (body) => {
       const { headers } = request
       const [id, at, signature] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) =>
         String(headers[name]),
       )
       const expected = createHmac('sha256', SECRET_BYTES).update(`${id}.${at}.${body}`).digest('base64')
       const { type, data } = JSON.parse(body)
-      if (say.status === 200)
+      response.on('close', () => {
+        if (!response.writableFinished) left.push(id ?? '')
+      })
+      await say.when(once(response, 'close'))
+      if (say.status === 200 && !response.destroyed)
         taken.push({ id: id ?? '', type, payment: data.payment, isSigned: signature === `v1,${expected}` })
       response.writeHead(say.status).end()
     })
@@ -50,7 +57,7 @@ async function openReceiver(t: Test, port = 0) {
   }
   t.teardown(close)
   const { port: taking } = server.address() as AddressInfo
-  return { taken, say, close, port: taking }
+  return { taken, left, say, close, port: taking }
 }
 
 /** A catalog that sells a local upstream and tells a receiver. */
@@ -127,6 +134,37 @@ t.test('tells of each sale, signed, whatever becomes of receiver and server in b
   t.equal(new Set(told.map(({ id }) => id)).size, payments.size, 'one id for each event')
   t.notMatch(second.output() + first.output(), SECRET)
 })
+
+t.test(
+  'sells beside a receiver that answers too late, and tells it again until it answers in time',
+  async (t) => {
+    const receiver = await openReceiver(t)
+    const server = await startServer({
+      args: ['--sandbox', '--catalog', await openCatalog(t, receiver.port)],
+      env: { WEBHOOK_SECRET: SECRET },
+    })
+    t.teardown(() => server.stop())
+    let asked = 0
+    // Answers as soon as the sender has left, and not before.
+    receiver.say.when = (left) => {
+      asked += 1
+      return left
+    }
+    const first = await buy(server)
+    await until('the receiver has the first sale', () => asked > 0)
+    const second = await buy(server)
+    await until('the sender has left', () => receiver.left.length > 0)
+    t.equal(receiver.taken.length, 0, 'an answer that comes too late counts for nothing')
+    receiver.say.when = async () => {}
+    const told = (): Set<unknown> => new Set(receiver.taken.map(({ payment }) => payment))
+    await until('both sales are told', () => told().size === 2)
+    t.strictSame(told(), new Set([first, second]))
+    t.ok(receiver.taken.every(({ isSigned }) => isSigned))
+    const again = receiver.taken.find(({ payment }) => payment === first)
+    t.equal(again?.id, receiver.left[0], 'under the same id')
+    t.match(server.output(), /webhook sale to 127\.0\.0\.1:\d+: .*; it is sent again/)
+  },
+)
 
 t.test('sends a test event to each receiver, and says what becomes of it', async (t) => {
   const receiver = await openReceiver(t)

@@ -12,12 +12,13 @@ import {
   receiptOf,
   SECRETS,
   sell,
+  sellMetered,
   USDC,
   type LedgerFixture,
 } from '../../../support/ledger-fixture.ts'
 
 const HEAD =
-  'payment,taken_at,settled_at,state,protocol,network,token,asset,amount,amount_atomic,payer,payee,transaction,operation,revision,refund,refund_transaction,gas_cost_wei,payments_in_transaction,refund_sender'
+  'payment,taken_at,settled_at,state,protocol,network,token,asset,amount,amount_atomic,payer,payee,transaction,operation,revision,refund,refund_transaction,gas_cost_wei,payments_in_transaction,refund_sender,x402_receipt,ratecard_receipt,authorized,authorized_atomic,usage'
 
 async function exported(t: Test, { dataDir }: LedgerFixture, ...flags: string[]): Promise<Ran> {
   const ran = await runLine(['payments', 'export', '--data-dir', dataDir, ...flags])
@@ -59,6 +60,11 @@ t.test('exports one exact row for each charge', async (t) => {
       '66100000',
       '1',
       '',
+      '',
+      '',
+      '12.345678',
+      '12345678',
+      '',
     ].join(','),
   ])
 })
@@ -77,6 +83,22 @@ t.test(
     t.equal(err, 'left out: 2 payments whose charge is unknown')
   },
 )
+
+t.test('exports what a metered payment was charged, of what it had authorized, and for what', async (t) => {
+  const fixture = openLedgerFixture(t)
+  const purchase = purchaseOf({ amount: '50000' })
+  const receipt = { ...receiptOf(purchase), amount: '700' }
+  const usage = [{ part: 'bytes_of answer', count: 700, amount: '0.0007' }]
+  await fixture.record(purchase, Date.now() - HOUR, sellMetered(receipt, usage))
+  const [row] = parseCsv((await exported(t, fixture)).out, { columns: true }) as unknown[]
+  t.match(row, {
+    amount: '0.000700',
+    amount_atomic: '700',
+    authorized: '0.050000',
+    authorized_atomic: '50000',
+    usage: 'bytes_of answer = 700: 0.0007 USD',
+  })
+})
 
 t.test('two adjacent periods export every charge once, by the time of its settlement', async (t) => {
   const fixture = openLedgerFixture(t)

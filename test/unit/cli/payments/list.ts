@@ -12,6 +12,7 @@ import {
   receiptOf,
   SECRETS,
   sell,
+  sellMetered,
   type LedgerFixture,
 } from '../../../support/ledger-fixture.ts'
 import type { PaymentRecord } from '../../../../src/engine/ledger/payment-record.ts'
@@ -70,9 +71,31 @@ t.test('lists payments from the newest on, with what was charged and to whom', a
     'util/workday',
     latest.payer,
     latest.receipt?.transaction,
+    '-',
+    '-',
   ])
   t.strictSame(lines[3]?.split('\t').slice(2, 5), ['unknown', 'unknown', '0.005000 USDC'])
   t.equal(lines[2]?.split('\t').at(-1), '-', 'what was not charged has no transaction')
+})
+
+t.test('shows what a metered payment was charged, of what it had authorized, and for what', async (t) => {
+  const fixture = openLedgerFixture(t)
+  const purchase = purchaseOf({ amount: '50000', operation: 'chat' })
+  const receipt = { ...receiptOf(purchase), amount: '700' }
+  const usage = [
+    { part: 'base', amount: '0.0002' },
+    { part: 'value_of /usage/prompt_tokens', count: 1000, units: 1, amount: '0.0005' },
+  ]
+  await fixture.record(purchase, Date.now() - MINUTE, sellMetered(receipt, usage))
+  const spelt = 'base: 0.0002 USD, value_of /usage/prompt_tokens = 1000: 0.0005 USD'
+  const { out } = await list(t, { fixture })
+  const cells = out.split('\n')[1]?.split('\t') ?? []
+  t.equal(cells[4], '0.000700 USDC')
+  t.strictSame(cells.slice(-2), ['0.050000 USDC', spelt])
+  t.match(out, /^revenue: 0\.000700 USDC on eip155:8453 \(1 payment\)$/m)
+  t.match(JSON.parse((await list(t, { fixture }, '--json')).out), [
+    { amount: '0.000700', authorized: '0.050000', usage: spelt },
+  ])
 })
 
 t.test('sums the money below the list by state, with amounts in doubt apart', async (t) => {

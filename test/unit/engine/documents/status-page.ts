@@ -13,6 +13,7 @@ const STANDING: StatusModel = {
   status: 'degraded',
   reasons: [`/paid/${HOSTILE} does not answer.`],
   checked_at: '2026-11-21T20:00:00.000Z',
+  since: '2026-11-21',
   days: [{ date: '2026-11-21', ...NONE, unpaid: 1_000, settled: 10, paid_answers: 11, free_answers: 5 }],
   funnel: { ...NONE, unpaid: 1_000, presented: 20, settled: 10 },
   routes: [
