@@ -107,7 +107,7 @@ t.test('names existing files and images in the commands that need Docker or real
   const programs = pages.flatMap((page) =>
     Array.from(
       textOf(page).matchAll(
-        /(?:ratecard[ -]|dist\/main\.js )((?:payments|data|memory|buyer) \w+|[a-z]+)([^`\n#|]*)/g,
+        /(?:ratecard[ -]|dist\/main\.js )((?:payments|data|memory|buyer|ledger|keys|webhooks) \w+|[a-z]+)([^`\n#|]*)/g,
       ),
     ),
   )
