@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { readPage } from '../engine/documents/page-frame.ts'
+import { readPage, readStyleSheet } from '../engine/documents/page-frame.ts'
 import { type TemplateContext, TEMPLATES } from '../engine/documents/template.ts'
 import type { ConsoleSources } from './sources.ts'
 import type { View } from './view.ts'
@@ -21,7 +21,10 @@ interface BrandFile {
 }
 
 const FILES: ReadonlyMap<string, BrandFile> = new Map([
-  ['/console.css', file('console/console.css', 'text/css; charset=utf-8')],
+  [
+    '/console.css',
+    { type: 'text/css; charset=utf-8', bytes: Buffer.from(readStyleSheet('console/console.css')) },
+  ],
   ['/console.js', file('console/console.js', 'text/javascript; charset=utf-8')],
   ['/favicon.svg', file('favicon.svg', 'image/svg+xml')],
 ])

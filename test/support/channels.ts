@@ -169,7 +169,7 @@ const DEPOSIT = parseAbi([
   'function deposit(ChannelConfig config, uint128 amount, address collector, bytes collectorData)',
 ])
 
-/** Gives the caller what it asks for of its own tokens, whoever the payer is said to be. */
+/** Gives the caller what it asks for of its own tokens, no matter who is said to pay. */
 const FOREIGN_COLLECTOR =
   '0x63a9059cbb60e01b600052336004526044356024526000600060446000600060243' + '55af15000'
 

@@ -123,24 +123,14 @@ export function readPayments(options: RatecardOptions, names: OptionNames = OPTI
       option,
       'must be an address: 0x and 40 hexadecimal digits',
     )
-  const keys = signerKeys.filter(isKey)
-  check(
-    keys.length === signerKeys.length,
-    names.signerKeys,
-    'must be private keys: 0x and 64 hexadecimal digits',
-  )
-  const receiptKeys = (payments.receiptKeys ?? []).filter(isKey)
-  check(
-    receiptKeys.length === (payments.receiptKeys ?? []).length,
-    names.receiptKeys,
-    'must be keys: 0x and 64 hexadecimal digits',
-  )
-  const authorizers = channelKeys.filter(isKey)
-  check(
-    authorizers.length === channelKeys.length,
-    names.channelKeys,
-    'must be private keys: 0x and 64 hexadecimal digits',
-  )
+  const readKeys = (given: readonly string[] = [], option: string): readonly `0x${string}`[] => {
+    const keys = given.filter(isKey)
+    check(keys.length === given.length, option, 'must be private keys: 0x and 64 hexadecimal digits')
+    return keys
+  }
+  const keys = readKeys(signerKeys, names.signerKeys)
+  const receiptKeys = readKeys(payments.receiptKeys, names.receiptKeys)
+  const authorizers = readKeys(channelKeys, names.channelKeys)
   for (const { url } of facilitators)
     check(isUrl(url, /^https?:$/), `${names.facilitators}.url`, 'must be a URL: https://…')
   const secretKeys = mpp?.secretKeys ?? []

@@ -22,17 +22,22 @@ interface BrandFile {
   readonly bytes: Buffer
 }
 
+/** A style sheet, after what all sheets have in common. */
+export function readStyleSheet(file: string): string {
+  return ['base.css', file].map((name) => readFileSync(new URL(name, TEMPLATES), 'utf8')).join('\n')
+}
+
+const STYLE = readStyleSheet('brand.css')
+
 /** Served next to the pages unless the catalog serves something else at these paths. */
 export const brandFiles: readonly BrandFile[] = [
-  brandFile('brand.css', 'text/css; charset=utf-8'),
+  { path: '/brand.css', type: 'text/css; charset=utf-8', bytes: Buffer.from(STYLE) },
   brandFile('page.js', 'text/javascript; charset=utf-8'),
   brandFile('pay.js', 'text/javascript; charset=utf-8'),
   brandFile('favicon.svg', 'image/svg+xml'),
   brandFile('favicon.ico', 'image/x-icon'),
   brandFile('card.png', 'image/png'),
 ]
-
-const STYLE = readFileSync(new URL('brand.css', TEMPLATES), 'utf8')
 
 /** The style sheet of every page, for inlining; with the line ends of browsers, since it is hashed. */
 export function styleSheetOf({ files }: Catalog): string {

@@ -36,7 +36,7 @@ export function ratecardReceipt(entry: PaymentRecord, receipt: Receipt): JsonObj
 }
 
 /**
- * SHA-256 of the digest of the answer, which is that of the payment’s id, a line feed and the body. Whoever knows the digest
+ * SHA-256 of the digest of the answer, which is that of the payment’s id, a line feed and the body. Anybody who knows the digest
  * itself may fetch the answer, and a receipt is shown to others.
  */
 function answerClaim({ answer, answerDigest = answer?.digest }: PaymentRecord): string | undefined {

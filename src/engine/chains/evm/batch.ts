@@ -1,6 +1,6 @@
 import type { Payer, Ready, SendResult, SignerBusy, Submission, Waiting } from './transaction.ts'
 import type { Multicall } from './multicall.ts'
-import { CHECK_IN_BATCH_MS, MULTICALL3, encodeBatch, gasOfBatch } from './multicall.ts'
+import { checkTime, MULTICALL3, encodeBatch, gasOfBatch } from './multicall.ts'
 /** Most gas of a member without code that moves nothing, including its part of the batch. */
 const GAS_REVERTED = 50_000n
 /** Most payers without a settled payment that share a transaction. */
@@ -47,9 +47,10 @@ export async function group(
     return { together: [], alone: ready }
   const requests = candidates.map(({ request }) => request)
   const payers = requests.flatMap(({ payer }) => payer?.address ?? [])
+  const timeout = checkTime(candidates.length)
   const [passed, withCode] = await Promise.all([
-    multicall.simulate(requests, { from, ...first.price }, CHECK_IN_BATCH_MS),
-    multicall.withCode(payers, CHECK_IN_BATCH_MS),
+    multicall.simulate(requests, { from, ...first.price }, timeout),
+    multicall.withCode(payers, timeout),
   ])
   if (passed === undefined || withCode === undefined) return { together: [], alone: ready }
   const together = candidates.filter(

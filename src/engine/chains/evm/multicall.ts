@@ -66,9 +66,17 @@ function decodeBatch(result: `0x${string}`, calls: number): readonly boolean[] |
  */
 const CODE_SIZES = '601f380380601f600039805b8015601d576020900380513b8152600b565bf3'
 
-/** How long a check may delay other requests, and how long it may take by itself. */
+/** How long a check of one request may delay the others. */
 export const CHECK_IN_BATCH_MS = 400
+/** How much longer a check of several may take, for each of them. */
+const CHECK_MEMBER_MS = 10
 
+/** How long a check of so many requests may delay the others, in milliseconds. */
+export function checkTime(requests: number): number {
+  return CHECK_IN_BATCH_MS + CHECK_MEMBER_MS * requests
+}
+
+/** How long a check may take that delays no other. */
 export const CHECK_ALONE_MS = 5_000
 
 /** How long to wait before asking again for a contract that is missing, or after a node that did not answer. */

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/poll.ts'
 import type { Sender } from './chain.ts'
 import type { Multicall } from './multicall.ts'
-import { type Call, MOST_CALLS, CHECK_IN_BATCH_MS } from './multicall.ts'
+import { type Call, MOST_CALLS, CHECK_IN_BATCH_MS, checkTime } from './multicall.ts'
 
 interface Simulation<T> {
   readonly call: Call
@@ -54,6 +54,6 @@ export class SimulationQueue<T> {
     const [first, ...others] = group
     if (first === undefined || others.length === 0 || !this.#multicall.isAvailable) return []
     const calls = group.map(({ call }) => call)
-    return (await this.#multicall.simulate(calls, first.sender, CHECK_IN_BATCH_MS)) ?? []
+    return (await this.#multicall.simulate(calls, first.sender, checkTime(calls.length))) ?? []
   }
 }

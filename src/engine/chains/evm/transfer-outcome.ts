@@ -16,11 +16,43 @@ export interface ConfirmedChain {
 }
 
 /** The newest block that is so deep; undefined when the node does not say. */
-export async function newestThatCounts(chain: Chain, confirmations: number): Promise<Block | undefined> {
+async function newestThatCounts(chain: Chain, confirmations: number): Promise<Block | undefined> {
   const head = await chain.block('latest')
   if (head.kind !== 'result') return undefined
   if (confirmations === 1) return head.result
   const number = head.result.number - BigInt(confirmations) + 1n
   const block = number < 0n ? undefined : await chain.block(number)
   return block?.kind === 'result' ? block.result : undefined
+}
+
+/** How a chain shows what became of one nonce that its payer has signed. */
+export interface NonceSource {
+  /** Whether it was used or canceled, now or up to a block; undefined when the node does not say. */
+  readonly isUsed: (block?: bigint) => Promise<boolean | undefined>
+  /** What it was used for, up to a block; undefined while the node cannot say. */
+  readonly outcomeOfUse: (block: Block) => Promise<TransferOutcome | undefined>
+  /** Whether a nonce that is unused up to a block can never be used. */
+  readonly isVoid: (block: Block) => boolean | Promise<boolean>
+}
+
+/**
+ * What became of a signed transfer, by what the chain shows in the newest block that has the confirmations asked for;
+ * undefined while the outcome may change or the node cannot say: ask again.
+ *
+ * All requests name one block by its number: several nodes may be behind one address, and a node that does not have the
+ * block yet says so instead of answering for an older state.
+ */
+export async function outcomeOfNonce(
+  { chain, confirmations }: ConfirmedChain,
+  { isUsed, outcomeOfUse, isVoid }: NonceSource,
+): Promise<TransferOutcome | undefined> {
+  const block = await newestThatCounts(chain, confirmations)
+  if (block === undefined) return undefined
+  const used = await isUsed(block.number)
+  if (used === undefined) return undefined
+  if (used) return outcomeOfUse(block)
+  if (!(await isVoid(block))) return undefined
+  // It may be used in a block that does not count yet, or that was mined between the two requests: not every node
+  // answers for exactly the block that it is asked for.
+  return (await isUsed()) === false ? { kind: 'void', block } : undefined
 }

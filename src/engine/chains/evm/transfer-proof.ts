@@ -10,7 +10,7 @@ import type { ConfirmedChain, TransferOutcome } from './transfer-outcome.ts'
 export interface TransferProof {
   /** Whether the logs of a transaction that was to carry it out show it. */
   readonly contains: (logs: readonly Log[], expected: ExpectedTransfer) => boolean
-  /** What became of it, whoever has carried it out: see `authorizationOutcome`. */
+  /** What became of it, by a transaction of any account: see `authorizationOutcome`. */
   readonly outcome: (
     confirmed: ConfirmedChain,
     expected: ExpectedTransfer,

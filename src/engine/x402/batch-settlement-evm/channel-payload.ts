@@ -3,6 +3,7 @@ import { toChecksum } from '../../base/address.ts'
 import { faultOf, malformed, type Malformed, type PaymentPayload } from '../payload.ts'
 import type { ChannelConfig, ChannelId } from './channel-config.ts'
 import type { DepositAuthorization } from './typed-data.ts'
+import { ADDRESS, BYTES32, UINT256 } from '../evm-fields.ts'
 
 /** A cumulative promise: of the channel, up to `ceiling` may be claimed in all. */
 export interface Voucher {
@@ -38,10 +39,7 @@ interface Sent {
   readonly amount?: string
 }
 
-const address = { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' }
-const bytes32 = { type: 'string', pattern: '^0x[0-9a-fA-F]{64}$' }
-const decimal = { type: 'string', pattern: '^(0|[1-9][0-9]{0,38})$' }
-const time = { type: 'string', pattern: '^(0|[1-9][0-9]{0,77})$' }
+const uint128 = { type: 'string', pattern: '^(0|[1-9][0-9]{0,38})$' }
 const signature = { type: 'string', pattern: '^0x([0-9a-fA-F]{2}){1,2048}$' }
 
 const schema = {
@@ -61,25 +59,25 @@ const schema = {
         'salt',
       ],
       properties: {
-        payer: address,
-        payerAuthorizer: address,
-        receiver: address,
-        receiverAuthorizer: address,
-        token: address,
+        payer: ADDRESS,
+        payerAuthorizer: ADDRESS,
+        receiver: ADDRESS,
+        receiverAuthorizer: ADDRESS,
+        token: ADDRESS,
         withdrawDelay: { type: 'integer', minimum: 0, maximum: 2 ** 40 - 1 },
-        salt: bytes32,
+        salt: BYTES32,
       },
     },
     voucher: {
       type: 'object',
       required: ['channelId', 'maxClaimableAmount', 'signature'],
-      properties: { channelId: bytes32, maxClaimableAmount: decimal, signature },
+      properties: { channelId: BYTES32, maxClaimableAmount: uint128, signature },
     },
     deposit: {
       type: 'object',
       required: ['amount', 'authorization'],
       properties: {
-        amount: decimal,
+        amount: uint128,
         authorization: {
           type: 'object',
           required: ['erc3009Authorization'],
@@ -87,13 +85,13 @@ const schema = {
             erc3009Authorization: {
               type: 'object',
               required: ['validAfter', 'validBefore', 'salt', 'signature'],
-              properties: { validAfter: time, validBefore: time, salt: bytes32, signature },
+              properties: { validAfter: UINT256, validBefore: UINT256, salt: BYTES32, signature },
             },
           },
         },
       },
     },
-    amount: decimal,
+    amount: uint128,
   },
   anyOf: [{ properties: { type: { not: { const: 'deposit' } } } }, { required: ['deposit'] }],
 }

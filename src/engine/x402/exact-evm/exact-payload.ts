@@ -2,16 +2,13 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { toChecksum } from '../../base/address.ts'
 import type { Authorization } from '../../chains/evm/eip3009/authorization.ts'
 import { faultOf, malformed, type Malformed, type PaymentPayload } from '../payload.ts'
+import { ADDRESS, BYTES32, UINT256 } from '../evm-fields.ts'
 
 /** The `payload` of scheme exact on EVM with EIP-3009. */
 export interface ExactPayload {
   readonly signature: `0x${string}`
   readonly authorization: Authorization
 }
-
-const address = { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' }
-/** Hexadecimal and signs are refused, since the contract of the token and this service must read the same number. */
-const decimal = { type: 'string', pattern: '^(0|[1-9][0-9]{0,77})$' }
 
 const schema = {
   type: 'object',
@@ -22,12 +19,12 @@ const schema = {
       type: 'object',
       required: ['from', 'to', 'value', 'validAfter', 'validBefore', 'nonce'],
       properties: {
-        from: address,
-        to: address,
-        value: decimal,
-        validAfter: decimal,
-        validBefore: decimal,
-        nonce: { type: 'string', pattern: '^0x[0-9a-fA-F]{64}$' },
+        from: ADDRESS,
+        to: ADDRESS,
+        value: UINT256,
+        validAfter: UINT256,
+        validBefore: UINT256,
+        nonce: BYTES32,
       },
     },
   },

@@ -4,6 +4,7 @@ import { isJsonObject } from '../../base/json.ts'
 import type { Approval, Permit } from '../../chains/evm/permit2/permit.ts'
 import { GAS_SPONSORING } from '../../base/permit2.ts'
 import { faultOf, malformed, type Malformed, type PaymentPayload } from '../payload.ts'
+import { ADDRESS, UINT256 } from '../evm-fields.ts'
 
 /** What a payment of scheme upto contains. */
 export interface UptoPayload {
@@ -22,9 +23,6 @@ export interface ApprovalTerms {
   readonly amount: string
 }
 
-const address = { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' }
-/** Signs are refused, since the contracts and this service must read the same number. */
-const decimal = { type: 'string', pattern: '^(0|[1-9][0-9]{0,77})$' }
 /** Clients send nonces in both forms. */
 const nonce = { type: 'string', pattern: '^(0|[1-9][0-9]{0,77}|0x[0-9a-fA-F]{1,64})$' }
 
@@ -40,16 +38,16 @@ const payloadSchema = {
         permitted: {
           type: 'object',
           required: ['token', 'amount'],
-          properties: { token: address, amount: decimal },
+          properties: { token: ADDRESS, amount: UINT256 },
         },
-        from: address,
-        spender: address,
+        from: ADDRESS,
+        spender: ADDRESS,
         nonce,
-        deadline: decimal,
+        deadline: UINT256,
         witness: {
           type: 'object',
           required: ['to', 'facilitator', 'validAfter'],
-          properties: { to: address, facilitator: address, validAfter: decimal },
+          properties: { to: ADDRESS, facilitator: ADDRESS, validAfter: UINT256 },
         },
       },
     },
@@ -72,11 +70,11 @@ const approvalSchema = {
   type: 'object',
   required: ['from', 'asset', 'spender', 'amount', 'deadline', 'signature'],
   properties: {
-    from: address,
-    asset: address,
-    spender: address,
-    amount: decimal,
-    deadline: decimal,
+    from: ADDRESS,
+    asset: ADDRESS,
+    spender: ADDRESS,
+    amount: UINT256,
+    deadline: UINT256,
     signature: { type: 'string', pattern: '^0x[0-9a-fA-F]{128}(1b|1c|1B|1C|00|01)$' },
   },
 }

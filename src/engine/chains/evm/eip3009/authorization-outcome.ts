@@ -2,36 +2,29 @@ import type { Block, Chain } from '../chain.ts'
 import type { Log } from '../event-log.ts'
 import { findLog } from '../find-log.ts'
 import { addressTopic } from '../transfer-log.ts'
-import { newestThatCounts, type ConfirmedChain, type TransferOutcome } from '../transfer-outcome.ts'
+import { outcomeOfNonce, type ConfirmedChain, type TransferOutcome } from '../transfer-outcome.ts'
 import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED, containsTransfer } from './authorization-log.ts'
 import { isUsed, type ExpectedTransfer } from './token-state.ts'
 
 /**
- * What became of an authorization, by what the chain shows in the newest block that has the confirmations asked for;
- * undefined while the outcome may change or the node cannot say: ask again. The proof is the log of its use with its
- * transfer, in a transaction of any account.
+ * What became of an authorization, as `outcomeOfNonce` says it. The proof is the log of its use with its transfer, in a
+ * transaction of any account.
  *
  * `since`: milliseconds since the epoch, before which it was not used. `isVoid` says of an authorization that is unused
  * up to a block whether it can never be used.
- *
- * All requests name one block by its number: several nodes may be behind one address, and a node that does not have the
- * block yet says so instead of answering for an older state.
  */
-export async function authorizationOutcome(
-  { chain, confirmations }: ConfirmedChain,
+export function authorizationOutcome(
+  confirmed: ConfirmedChain,
   expected: ExpectedTransfer,
   since: number,
   isVoid: (block: Block) => boolean | Promise<boolean>,
 ): Promise<TransferOutcome | undefined> {
-  const block = await newestThatCounts(chain, confirmations)
-  if (block === undefined) return undefined
-  const used = await isUsed(chain, expected, block.number)
-  if (used === undefined) return undefined
-  if (used) return outcomeOfUse(chain, expected, since, block)
-  if (!(await isVoid(block))) return undefined
-  // It may be used in a block that does not count yet, or that was mined between the two requests: not every node
-  // answers for exactly the block that it is asked for.
-  return (await isUsed(chain, expected)) === false ? { kind: 'void', block } : undefined
+  const { chain } = confirmed
+  return outcomeOfNonce(confirmed, {
+    isUsed: (block) => isUsed(chain, expected, block),
+    outcomeOfUse: (block) => outcomeOfUse(chain, expected, since, block),
+    isVoid,
+  })
 }
 
 async function outcomeOfUse(

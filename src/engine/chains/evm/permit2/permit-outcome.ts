@@ -7,7 +7,7 @@ import type { Log, LogFilter } from '../event-log.ts'
 import type { ExpectedTransfer } from '../eip3009/token-state.ts'
 import { findLog } from '../find-log.ts'
 import { addressTopic, isTransfer, TRANSFER } from '../transfer-log.ts'
-import { newestThatCounts, type ConfirmedChain, type TransferOutcome } from '../transfer-outcome.ts'
+import { outcomeOfNonce, type ConfirmedChain, type TransferOutcome } from '../transfer-outcome.ts'
 import { findSettleCall } from './settle-call.ts'
 
 const BITMAP = selector('nonceBitmap(address,uint256)')
@@ -44,24 +44,21 @@ export function showsTransfer(
 }
 
 /**
- * What became of a permit, as `authorizationOutcome` says it of an authorization. The proof is the transaction that has
- * called the proxy with its nonce. A nonce that was used in another way is void for us: its payer has canceled it, or
- * signed it for another spender.
+ * What became of a permit, as `outcomeOfNonce` says it. The proof is the transaction that has called the proxy with its
+ * nonce. A nonce that was used in another way is void for us: its payer has canceled it, or signed it for another spender.
  */
-export async function permitOutcome(
-  { chain, confirmations }: ConfirmedChain,
+export function permitOutcome(
+  confirmed: ConfirmedChain,
   expected: ExpectedTransfer,
   since: number,
   isVoid: (block: Block) => boolean | Promise<boolean>,
 ): Promise<TransferOutcome | undefined> {
-  const block = await newestThatCounts(chain, confirmations)
-  if (block === undefined) return undefined
-  const used = await isNonceUsed(chain, expected, block.number)
-  if (used === undefined) return undefined
-  if (used) return outcomeOfUse(chain, expected, { since, newest: block }, isVoid)
-  if (!(await isVoid(block))) return undefined
-  // It may be used in a block that does not count yet, or that was mined between the two requests.
-  return (await isNonceUsed(chain, expected)) === false ? { kind: 'void', block } : undefined
+  const { chain } = confirmed
+  return outcomeOfNonce(confirmed, {
+    isUsed: (block) => isNonceUsed(chain, expected, block),
+    outcomeOfUse: (newest) => outcomeOfUse(chain, expected, { since, newest }, isVoid),
+    isVoid,
+  })
 }
 
 async function outcomeOfUse(
