@@ -50,7 +50,7 @@ export const PLANTED: readonly Planted[] = [
   {
     name: 'the answer is not stored before the settlement',
     file: 'purchase/settlement-flow.ts',
-    find: "if (payment.commit === undefined) await lease.advance('fulfilled', { answer })",
+    find: "if (payment.commit === undefined) await lease.advance('fulfilled', work)",
     replace: "if (payment.commit === undefined) await lease.advance('fulfilled')",
   },
   {
@@ -85,8 +85,8 @@ export const PLANTED: readonly Planted[] = [
   },
   {
     name: 'a payment that was mined between two questions counts as failed',
-    file: 'chains/evm/eip3009/authorization-outcome.ts',
-    find: "return (await isUsed(chain, expected)) === false ? { kind: 'void', block } : undefined",
+    file: 'chains/evm/transfer-outcome.ts',
+    find: "return (await isUsed()) === false ? { kind: 'void', block } : undefined",
     replace: "return { kind: 'void', block }",
   },
   {

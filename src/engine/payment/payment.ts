@@ -106,7 +106,7 @@ export interface PaymentTerms {
 
 /** A payment that moves money on its network for each call. */
 export interface SettledPayment extends PaymentTerms {
-  /** Moves an amount of at most what is authorised. */
+  /** Moves an amount of at most what is authorised, and more than nothing. */
   settle(amount: bigint, journal: Journal): Promise<Settlement>
   readonly commit?: undefined
 }

@@ -5,6 +5,7 @@ import type { PaymentRecord } from '../ledger/payment-record.ts'
 import { payableUntil } from '../ledger/payment-lifecycle.ts'
 import { SETTLEMENT_FAILED, type Settlement } from '../payment/settlement.ts'
 import type { Protocol } from '../payment/protocol.ts'
+import { settlementOfFreeWork } from './free-work.ts'
 import { isRedeliverable } from './redelivery.ts'
 import type { Store } from './request.ts'
 import { finishWrite } from './settlement-flow.ts'
@@ -85,7 +86,8 @@ async function resolve(deps: RecoveryDeps, lease: PaymentLease): Promise<void> {
   const { entry } = lease
   const protocol = deps.protocols().find(({ name }) => name === entry.protocol)
   if (protocol === undefined) return lease.release()
-  return conclude(deps, protocol, lease, await protocol.resolve(entry))
+  const settlement = settlementOfFreeWork(entry) ?? (await protocol.resolve(entry))
+  return conclude(deps, protocol, lease, settlement)
 }
 
 /** Records the outcome of a payment that nobody waits for. */

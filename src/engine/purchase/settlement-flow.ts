@@ -13,6 +13,7 @@ import type { Refusal } from '../base/errors.ts'
 import type { CommittedPayment, Payment, SettledPayment } from '../payment/payment.ts'
 import type { Settlement } from '../payment/settlement.ts'
 import { isStreaming } from './execution.ts'
+import { settlementOfFreeWork } from './free-work.ts'
 import type { LeasedPurchase, OpenStream, PurchaseDeps, Store } from './request.ts'
 import type { PurchaseResult, Paid } from './result.ts'
 import { lateReceipt, storeLate } from './late-receipt.ts'
@@ -237,8 +238,8 @@ async function settle(purchase: LeasedPurchase, payment: SettledPayment): Promis
   let recording = false
   try {
     if (hasLeft(purchase)) throw new Disconnected()
-    // Work that costs nothing moves no money.
-    if (lease.entry.amount === '0') return await conclude(purchase, unmoved(lease.entry))
+    const free = settlementOfFreeWork(lease.entry)
+    if (free !== undefined) return await conclude(purchase, free)
     const settlement = await payment.settle(BigInt(lease.entry.amount), {
       record: async (dispatch, joint) => {
         // A signer may record a payment again: the existing record continues.
@@ -255,11 +256,6 @@ async function settle(purchase: LeasedPurchase, payment: SettledPayment): Promis
     deps.report(fault)
     return { kind: 'pending', id: lease.entry.id }
   }
-}
-
-/** The settlement of work that costs nothing. */
-function unmoved({ network, payer }: PaymentRecord): Settlement {
-  return { kind: 'settled', receipt: { transaction: '', network, payer, amount: '0' } }
 }
 
 /** Work for a buyer who has disconnected counts as a failed settlement, and its answer is not kept. */

@@ -73,10 +73,7 @@ export function uptoScheme({ offered, reachable, prices }: UptoNetworks): Scheme
 async function resolve(network: OwnNetwork | undefined, entry: PaymentRecord): Promise<Settlement> {
   const expected = expectedOf(network, entry)
   if (network === undefined || expected === undefined) return NOT_CONFIGURED
-  const { answer, payer, dispatch, failedIn, createdAt } = entry
-  // Work that costs nothing has an answer, and nothing is sent for it.
-  if (expected.value === 0n && answer !== undefined && dispatch === undefined)
-    return free(network.network.id, payer)
+  const { dispatch, failedIn, createdAt } = entry
   const context = await network.own.context()
   // When nothing was sent for it, a permit that is unused now has failed, whatever its deadline.
   const end = dispatch === undefined && failedIn === undefined ? 0 : entry.validBefore
@@ -103,11 +100,6 @@ function signerKind({ network }: OwnNetwork, { permit, signature }: SignedPermit
   const split = splitSignature(signature)
   const signer = split === undefined ? undefined : recoverSigner(permitDigest(network, permit), split)
   return signer !== undefined && sameAddress(signer, permit.from) ? 'key' : 'contract'
-}
-
-/** The receipt of work that costs nothing. */
-function free(network: string, payer: string): Settlement {
-  return { kind: 'settled', receipt: { transaction: '', network, payer, amount: '0' } }
 }
 
 const NOT_CONFIGURED: Settlement = {
@@ -198,10 +190,7 @@ function uptoPayment(
       return refusal
     },
     release: () => release?.(),
-    settle: async (amount, journal) =>
-      amount === 0n
-        ? free(network.id, permit.from)
-        : settlePermit(await own.context(), signed, amount, journal),
+    settle: async (amount, journal) => settlePermit(await own.context(), signed, amount, journal),
   }
 }
 

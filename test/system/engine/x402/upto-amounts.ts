@@ -136,24 +136,6 @@ t.test('moves on chain exactly the amounts that are settled, each at most what w
   t.strictSame(sorted((await received()).slice(before)), sorted(amounts))
 })
 
-t.test('sends nothing for an amount of zero', async (t) => {
-  const scheme = schemeOn(await openSettlementContext(chain, { ledger }))
-  const signed = await permit(scheme)
-  const [before, journal] = [(await received()).length, newRecorder()]
-  t.match(await signed.payment.settle(0n, journal), {
-    kind: 'settled',
-    receipt: { transaction: '', amount: '0' },
-  })
-  t.strictSame(journal.dispatches, [])
-  t.equal((await received()).length, before)
-
-  await t.test('and knows so after a restart', async (t) => {
-    const answer = { kind: 'json', mediaType: 'application/json', size: 2, digest: 'd', attempt: 1 } as const
-    const entry = recordOf(signed, { amount: '0', answer })
-    t.match(await scheme.resolve(entry), { kind: 'settled', receipt: { transaction: '', amount: '0' } })
-  })
-})
-
 t.test('moves nothing when asked for more than was signed', async (t) => {
   const scheme = schemeOn(await openSettlementContext(chain, { ledger }))
   const { payment } = await permit(scheme)

@@ -62,6 +62,19 @@ t.test('finishes what a dead process has left without another request', async (t
   }
 })
 
+t.test('settles work that costs nothing without asking its protocol', async (t) => {
+  const shop = await openShop(t)
+  shop.bank.resolution = FAILED
+  await leave(shop, 'fulfilled', { amount: '0', due: NOW })
+  await sweep(shop)
+  t.equal(shop.bank.resolved, 0)
+  t.match(await shop.stored(), {
+    state: 'settled',
+    receipt: { transaction: '', amount: '0' },
+    answer: { size: 9 },
+  })
+})
+
 t.test('lets a copy of a single-use payment wait while recovery settles it, and answers it', async (t) => {
   const shop = await openShop(t)
   await leave(shop, 'settling', { redeliveryToken: undefined })
