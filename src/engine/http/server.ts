@@ -54,6 +54,8 @@ export function createHttpServer({
   const unanswered = new Set<ServerResponse>()
   server.on('request', (request, response) => {
     unanswered.add(response)
+    // A compressed answer to a paid tool call has eleven that belong together, where Node suspects a leak.
+    response.setMaxListeners(20)
     response.once('close', () => unanswered.delete(response))
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
     answering.answer(request, response)
