@@ -24,10 +24,9 @@ function queueName(receiver: Receiver, { type, subject, place }: WebhookEvent): 
   return `${QUEUE}${receiverKey(receiver)}:${subject}:${String(place).padStart(15, '0')}:${type}`
 }
 
-/** What a name says: events with one `group` are sent one after the other. */
-export function readQueueName(name: string): { readonly receiver: string; readonly group: string } {
-  const [, receiver = ''] = name.split(':')
-  return { receiver, group: name.split(':').slice(0, -2).join(':') }
+/** Events with one group are sent one after the other: those of one subject to one receiver. */
+export function groupOf(queueName: string): string {
+  return queueName.split(':').slice(0, -2).join(':')
 }
 
 /** The changes that store events for their receivers. */

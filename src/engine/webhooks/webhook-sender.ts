@@ -3,7 +3,7 @@ import type { LedgerAccess } from '../ledger/lease.ts'
 import type { SchemeState } from '../ledger/scheme-state.ts'
 import type { Runtime } from '../base/runtime.ts'
 import { bodyOf, eventId, type QueuedEvent } from './webhook-event.ts'
-import { QUEUE, readQueued, readQueueName, receiverKey, type Receiver } from './outbox.ts'
+import { groupOf, QUEUE, readQueued, receiverKey, type Receiver } from './outbox.ts'
 import { sendWebhook } from './webhook-request.ts'
 
 interface SenderSettings extends LedgerAccess, Pick<Runtime, 'http' | 'deadline'> {
@@ -17,13 +17,12 @@ const FIRST_PAUSE_MS = 2_000
 const LONGEST_PAUSE_MS = 3_600_000
 /** An event that nobody has taken in this time is given up. */
 const KEPT_MS = 3 * 86_400_000
+const OLD_EVERY_MS = 3_600_000
 /** One process of a ledger sends at a time; it stops before its lease ends. */
 const LEASE_MS = 20_000
 const PASS_MS = 10_000
 /** Subjects whose events are sent at once to one receiver. */
 const AT_ONCE = 8
-/** Events of one pass. */
-const MOST_EVENTS = 2_000
 
 /** Sends what waits in the ledger, until each event is taken: at least once, and those of one subject in their order. */
 export class WebhookSender {
@@ -32,6 +31,8 @@ export class WebhookSender {
   readonly #paused = new Map<string, { readonly failures: number; readonly until: number }>()
 
   #lease: Lease | undefined
+  /** When it was last looked for events that nobody has taken. */
+  #lookedForOld = 0
 
   constructor(settings: SenderSettings) {
     this.#settings = settings
@@ -42,49 +43,68 @@ export class WebhookSender {
     if (this.#lease !== undefined) await this.#settings.ledger.release(this.#lease, undefined)
   }
 
-  /** Sends what is due now. Resolves to whether more may be waiting that is due. */
+  /** Sends what is due now. Resolves to whether it ran out of time. */
   async send(stopping: AbortSignal): Promise<boolean> {
-    const { ledger, owner, now } = this.#settings
-    const receivers = new Map(this.#settings.receivers().map((each) => [receiverKey(each), each]))
+    const { ledger, owner, now, receivers } = this.#settings
     const lease = await ledger.lease('webhooks', owner, now(), now() + LEASE_MS)
     if (lease === undefined) return false
     this.#lease = lease
     const until = now() + PASS_MS
-    const groups = new Map<string, SchemeState[]>()
-    let count = 0
+    const goesOn = (): boolean => !stopping.aborted && now() < until
+    if (now() - this.#lookedForOld >= OLD_EVERY_MS) await this.#giveUpOld()
+    // None waits for another: one may be slow, and one may have much to catch up with.
+    await Promise.all(receivers().map((receiver) => this.#sendTo(receiver, goesOn)))
+    return !stopping.aborted && !goesOn()
+  }
+
+  /** Those of receivers that are no longer declared too. */
+  async #giveUpOld(): Promise<void> {
+    const { ledger, now, log } = this.#settings
+    this.#lookedForOld = now()
     for await (const state of ledger.states.list(QUEUE)) {
-      const { group } = readQueueName(state.name)
-      groups.set(group, [...(groups.get(group) ?? []), state])
-      if ((count += 1) >= MOST_EVENTS) break
+      const { type, at } = readQueued(state)
+      if (now() - at < KEPT_MS) continue
+      log(`webhook ${type} of ${new Date(at).toISOString()}: given up after three days`)
+      await ledger.commit([], [{ previous: state, next: undefined }])
+    }
+  }
+
+  async #sendTo(receiver: Receiver, goesOn: () => boolean): Promise<void> {
+    const { ledger, now } = this.#settings
+    const key = receiverKey(receiver)
+    if (this.#isPaused(key)) return
+    // The whole queue, since a store lists it in no order, and of each subject the first event goes first.
+    const groups = new Map<string, SchemeState[]>()
+    for await (const state of ledger.states.list(`${QUEUE}${key}:`)) {
+      const group = groupOf(state.name)
+      const states = groups.get(group)
+      if (states === undefined) groups.set(group, [state])
+      else states.push(state)
     }
     const waiting = Array.from(groups.values(), (states) =>
       states.toSorted((one, other) => (one.name < other.name ? -1 : 1)),
-    ).toSorted((one, other) => ageOf(one) - ageOf(other))
-    const goesOn = (): boolean => !stopping.aborted && now() < until
+    )
+      .filter(([first]) => first !== undefined && readQueued(first).next <= now())
+      .toSorted((one, other) => ageOf(one) - ageOf(other))
+    const groupsInOrder = waiting.values()
     const sendGroups = async (): Promise<void> => {
-      for (let states = waiting.shift(); states !== undefined && goesOn(); states = waiting.shift())
-        for (const state of states) {
-          const receiver = receivers.get(readQueueName(state.name).receiver)
-          if (!goesOn() || !(await this.#sendOne(state, receiver))) break
-        }
+      for (const states of groupsInOrder)
+        for (const state of states) if (!goesOn() || !(await this.#sendOne(state, receiver))) break
     }
     await Promise.all(Array.from({ length: AT_ONCE }, sendGroups))
-    return count >= MOST_EVENTS
+  }
+
+  #isPaused(key: string): boolean {
+    return (this.#paused.get(key)?.until ?? 0) > this.#settings.now()
   }
 
   /** Whether the next event of its subject may follow. */
-  async #sendOne(state: SchemeState, receiver: Receiver | undefined): Promise<boolean> {
+  async #sendOne(state: SchemeState, receiver: Receiver): Promise<boolean> {
     const { ledger, now, log } = this.#settings
     const queued = readQueued(state)
-    if (now() - queued.at >= KEPT_MS) {
-      log(`webhook ${queued.type} of ${new Date(queued.at).toISOString()}: given up after three days`)
-      return ledger.commit([], [{ previous: state, next: undefined }])
-    }
-    // It may be a receiver of an earlier revision, or its secret may be missing.
-    if (receiver === undefined || queued.next > now()) return false
     const key = receiverKey(receiver)
+    if (queued.next > now() || this.#isPaused(key)) return false
     const pause = this.#paused.get(key)
-    if (pause !== undefined && pause.until > now()) return false
     const { url, secret } = receiver
     // While it is tried whether the receiver is back, the others wait.
     if (pause !== undefined) this.#paused.set(key, { ...pause, until: now() + PASS_MS })

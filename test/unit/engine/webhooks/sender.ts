@@ -10,6 +10,7 @@ import { openSimulatedLedger, StoredData } from '../../../simulate/store.ts'
 import { makeRecord, nextRecord } from '../../../support/payment-records.ts'
 
 const URL = 'https://hooks.example/ratecard'
+const OTHER = 'https://crm.example/sales'
 
 interface Taken {
   readonly id: string
@@ -18,14 +19,17 @@ interface Taken {
 }
 
 /** A shop with a receiver whose answers the test decides. */
-function openShop(events: Receiver['events'] = ['sale', 'refund_due', 'network_closed', 'listing_dropped']) {
+function openShop(
+  events: Receiver['events'] = ['sale', 'refund_due', 'network_closed', 'listing_dropped'],
+  urls: readonly string[] = [URL],
+) {
   const clock = { now: 1_800_000_000_000 }
   const data = new StoredData()
   const taken: Taken[] = []
-  const line: { answer: number | 'gone'; log: string[] } = { answer: 200, log: [] }
-  const receivers = (): Receiver[] => [{ url: URL, events, secret: Buffer.alloc(32, 7) }]
-  const http: HttpTransport = async (_url, { headers, body }) => {
-    if (line.answer === 'gone') throw new Error('connect ECONNREFUSED')
+  const line: { answer: number | 'gone'; gone: string[]; log: string[] } = { answer: 200, gone: [], log: [] }
+  const receivers = (): Receiver[] => urls.map((url) => ({ url, events, secret: Buffer.alloc(32, 7) }))
+  const http: HttpTransport = async (url, { headers, body }) => {
+    if (line.answer === 'gone' || line.gone.includes(String(url))) throw new Error('connect ECONNREFUSED')
     const { type, data: sent } = JSON.parse(body ?? '')
     if (line.answer === 200) taken.push({ id: headers['webhook-id'] ?? '', type, payment: sent.payment })
     return { status: line.answer, header: () => undefined, body: (async function* () {})() }
@@ -145,6 +149,20 @@ t.test('leaves a receiver alone that cannot be reached, and sends everything onc
   }
   t.equal(shop.taken.length, 50)
   t.equal(await shop.waiting(), 0)
+})
+
+t.test('tells a receiver at once while any number of events wait for another', async (t) => {
+  for (const gone of [URL, OTHER]) {
+    const shop = openShop(undefined, [URL, OTHER])
+    const sender = shop.newSender()
+    shop.line.gone = [gone]
+    for (let number = 0; number < 2_500; number += 1) await shop.sell(`x402:${number}`)
+    await sender.send(shop.going)
+    t.equal(shop.taken.length, 2_500)
+    const { id } = await shop.sell('x402:new')
+    await sender.send(shop.going)
+    t.equal(shop.taken.at(-1)?.payment, id)
+  }
 })
 
 t.test('lets one process send at a time, and another one go on after its end', async (t) => {
