@@ -114,17 +114,15 @@ async function nonceOf(signer: Signer): Promise<number> {
   return sent.transaction.nonce
 }
 
-/** Transactions of the account that are in blocks: the next nonce when none is missing. */
-async function mined({ address }: Signer): Promise<number> {
-  for (;;) {
-    const [latest, pending] = await Promise.all([
-      node.getTransactionCount({ address, blockTag: 'latest' }),
-      node.getTransactionCount({ address, blockTag: 'pending' }),
-    ])
-    // A transaction is answered for when it is in the pool; its block comes a moment later.
-    if (latest === pending) return latest
-    await delay(5)
-  }
+/**
+ * Transactions of the account that are in blocks: the next nonce when none is missing. A transaction is answered for when
+ * it is in the pool, and leaves the pool a moment before it is in a block.
+ */
+async function mined({ address }: Signer, expected: number): Promise<number> {
+  const count = (blockTag: 'latest' | 'pending'): Promise<number> =>
+    node.getTransactionCount({ address, blockTag })
+  await until(`${expected} transactions are in blocks`, async () => (await count('latest')) >= expected)
+  return count('pending')
 }
 
 /** Resolves when a signer has done what remains to be done after its answers. */
@@ -138,7 +136,7 @@ t.test('settles forty simultaneous payments with forty consecutive nonces', asyn
   const signer = await signerOf(randomKey())
   const nonces = await Promise.all(upTo(40).map(() => nonceOf(signer)))
   t.strictSame(nonces, upTo(40))
-  t.equal(await mined(signer), 40)
+  t.equal(await mined(signer, 40), 40)
 })
 
 t.test('keeps nonces consecutive, and charges nothing, when the node refuses a transaction', async (t) => {
@@ -149,7 +147,7 @@ t.test('keeps nonces consecutive, and charges nothing, when the node refuses a t
     [0, 1, 2, 3, { kind: 'unsent', detail: 'the network refuses the transaction' }, 5, 6, 7, 8],
   )
   await becomesIdle(signer)
-  t.equal(await mined(signer), 9, 'the place of the refused one was filled with nothing')
+  t.equal(await mined(signer, 9), 9, 'the place of the refused one was filled with nothing')
   t.equal(await nonceOf(signer), 9)
 })
 
@@ -192,7 +190,7 @@ t.test(
     t.match(first, { value: { transaction: { nonce: 0 } } })
     t.match(second, { status: 'rejected', reason: { message: 'the disk is full' } })
     t.match(third, { value: { transaction: { nonce: 1 } } })
-    t.equal(await mined(signer), 2)
+    t.equal(await mined(signer, 2), 2)
   },
 )
 
@@ -210,7 +208,7 @@ t.test(
     t.strictSame(await send(signer), { kind: 'unsent', detail: 'the network cannot be reached' })
     proxy.set('open')
     t.equal(await nonceOf(signer), 2)
-    t.equal(await mined(signer), 3)
+    t.equal(await mined(signer, 3), 3)
   },
 )
 
@@ -228,7 +226,7 @@ t.test(
     proxy.onCall(async () => {})
     proxy.set('open')
     t.equal(await nonceOf(signer), 1)
-    t.equal(await mined(signer), 2)
+    t.equal(await mined(signer, 2), 2)
   },
 )
 
@@ -243,7 +241,7 @@ t.test('sends the same bytes again when one connection breaks, with consecutive 
   const nonces = await Promise.all(upTo(8).map(() => nonceOf(signer)))
   t.strictSame(nonces, upTo(8))
   t.equal(broadcasts, 9)
-  t.equal(await mined(signer), 8)
+  t.equal(await mined(signer, 8), 8)
 })
 
 t.test('remembers which nonces are taken when its queue has been empty', async (t) => {
@@ -267,7 +265,7 @@ t.test('remembers which nonces are taken when its queue has been empty', async (
   t.equal(await nonceOf(signer), 1, 'the missing one is used')
   await becomesIdle(signer)
   t.equal(await nonceOf(signer), 4, 'and those above it are not')
-  t.equal(await mined(signer), 5)
+  t.equal(await mined(signer, 5), 5)
 })
 
 t.test('returns a taken transaction while the node leaves another one unanswered', async (t) => {
@@ -327,7 +325,7 @@ t.test('sends a transaction once that its node refuses after it has taken it', a
     const sent = await send(signer, GAS, journal)
     t.match(sent, { kind: 'sent' }, message)
     t.equal(journal.transactions.length, 1, message)
-    t.equal(await mined(signer), 1, message)
+    t.equal(await mined(signer, 1), 1, message)
   }
 })
 
@@ -340,7 +338,7 @@ t.test('two busy processes with one signer use each nonce once and consecutively
     upTo(40),
   )
   const [signer] = signers
-  t.equal(signer && (await mined(signer)), 40)
+  t.equal(signer && (await mined(signer, 40)), 40)
 })
 
 t.test('sends nothing when its lease ends while it records', async (t) => {
@@ -354,7 +352,7 @@ t.test('sends nothing when its lease ends while it records', async (t) => {
   t.strictSame(await send(late, GAS, journal), { kind: 'unsent', detail })
   t.match(journal.transactions[0], { nonce: 0 })
   t.equal(await nonceOf(late), 1)
-  t.equal(await mined(late), 2)
+  t.equal(await mined(late, 2), 2)
 })
 
 t.test('reports a signer that another process keeps, and leaves the payment unsent', async (t) => {
@@ -410,7 +408,7 @@ t.test('replaces a transaction that every node has forgotten, and settles the la
   t.equal(await nonceOf(signer), 0, 'but not for half a minute: the gap is filled')
   t.equal(await nonceOf(signer), 2, 'and what stood above it has its place')
   await node.mine({ blocks: 1 })
-  t.equal(await mined(signer), 3)
+  t.equal(await mined(signer, 3), 3)
 })
 
 /** A node whose broadcasts wait for `open`, once `close` was called. */
@@ -450,7 +448,7 @@ t.test('checks the next payment while the last one is broadcast, and sends them 
   gated.open()
   t.equal(await first, 1)
   await becomesIdle(signer)
-  t.equal(await mined(signer), 3)
+  t.equal(await mined(signer, 3), 3)
 })
 
 t.test('checks a payment again whose turn comes long after its check', async (t) => {
@@ -475,7 +473,7 @@ t.test('checks a payment again whose turn comes long after its check', async (t)
   t.strictSame(await second, { kind: 'refused', refusal })
   t.strictSame(journal.transactions, [], 'nothing was signed')
   t.equal(await first, 1)
-  t.equal(await mined(signer), 2)
+  t.equal(await mined(signer, 2), 2)
 })
 
 t.test('asks for no nonce that it knows, and for it again after two seconds', async (t) => {
@@ -513,7 +511,7 @@ t.test('continues above a transaction that another program has sent with the sam
   await node.sendRawTransaction({ serializedTransaction: foreign.raw })
   t.equal(await nonceOf(signer), 2, 'its nonce in the pool is taken')
   await node.mine({ blocks: 1 })
-  t.equal(await mined(signer), 3)
+  t.equal(await mined(signer, 3), 3)
 })
 
 t.test('does not continue an old count when another process has sent in between', async (t) => {
