@@ -19,7 +19,7 @@ export interface LeftOperation {
   /** `GET /pets/{petId}`. */
   readonly title: string
   readonly why: keyof typeof REASONS
-  /** Completes "left out, for …". */
+  /** Completes "left out: …". */
   readonly reason: string
 }
 
@@ -231,10 +231,7 @@ function convert({ openapi, broken }: Conversion, original: Original, names: Nam
     ...answerOf(openapi, operation),
     notes: [
       ...notesOf('deprecated', operation['deprecated'] === true ? ['is deprecated'] : []),
-      ...notesOf(
-        'lost',
-        lost.map(({ wire, reason }) => `${wire} is left out: it ${reason}`),
-      ),
+      ...notesOf('lost', lostNotes(lost)),
       ...notesOf(
         'rule',
         [...named, ...properties].flatMap((each) => each.notes.map((note) => `${each.wire} ${note}`)),
@@ -254,6 +251,19 @@ function convert({ openapi, broken }: Conversion, original: Original, names: Nam
 
 function notesOf(change: Note['change'], texts: readonly string[]): Note[] {
   return texts.map((text) => ({ change, text }))
+}
+
+/** How many parameters that share a reason are named. */
+const MOST_NAMED = 3
+
+function lostNotes(lost: readonly { readonly wire: string; readonly reason: string }[]): string[] {
+  const reasons = Array.from(new Set(lost.map(({ reason }) => reason)))
+  return reasons.flatMap((reason) => {
+    const wires = lost.filter((each) => each.reason === reason).map(({ wire }) => wire)
+    if (wires.length <= MOST_NAMED) return wires.map((wire) => `${wire} is left out: it ${reason}`)
+    const named = wires.slice(0, MOST_NAMED).join(', ')
+    return [`${named} and ${wires.length - MOST_NAMED} more are left out: each ${reason}`]
+  })
 }
 
 /** A cookie is sent as a whole header. */

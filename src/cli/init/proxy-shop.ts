@@ -52,7 +52,7 @@ export function sellOpenapi(
   const { files, routes } = spellCatalog(openapi, converted, base, settings.price)
   const lines = converted.flatMap((each) =>
     each.kind === 'left'
-      ? [`${each.title}: left out, for ${each.reason}`]
+      ? [`${each.title}: left out: ${each.reason}`]
       : each.notes.length === 0
         ? []
         : [`${each.title}:`, ...each.notes.map(({ text }) => `  ${text}`)],

@@ -35,8 +35,8 @@ t.test(
     t.equal(made.code, 0, made.stderr)
     for (const line of [
       /^6 routes of 8 operations$/m,
-      /^POST \/pets\/\{petId\}\/photo: left out, for it takes a body of multipart\/form-data$/m,
-      /^HEAD \/search: left out, for its method cannot be sold$/m,
+      /^POST \/pets\/\{petId\}\/photo: left out: it takes a body of multipart\/form-data$/m,
+      /^HEAD \/search: left out: its method cannot be sold$/m,
       /^ {2}filter is left out: it is neither/m,
       /^ {2}weight is not held to multipleOf here, only by the API$/m,
       /^ {2}is deprecated$/m,
@@ -544,10 +544,10 @@ properties:
     'other/paths.yaml': 'outside: { get: {} }',
   })
   for (const line of [
-    /^\* \/outside: left out, for it is described by file:.*\/other\/paths\.yaml#\/outside, which is outside the folder of the document$/m,
-    /^\* \/missing: left out, for it is described by paths\/missing\.yaml, which is not there or cannot be read$/m,
-    /^GET \/elsewhere: left out, for it needs https:\/\/elsewhere\.example\/a\.yaml#\/q, which is not a file in the folder of the document$/m,
-    /^POST \/broken: left out, for it needs paths\/broken\.yaml, which is neither JSON nor YAML$/m,
+    /^\* \/outside: left out: it is described by file:.*\/other\/paths\.yaml#\/outside, which is outside the folder of the document$/m,
+    /^\* \/missing: left out: it is described by paths\/missing\.yaml, which is not there or cannot be read$/m,
+    /^GET \/elsewhere: left out: it needs https:\/\/elsewhere\.example\/a\.yaml#\/q, which is not a file in the folder of the document$/m,
+    /^POST \/broken: left out: it needs paths\/broken\.yaml, which is neither JSON nor YAML$/m,
     /^ {2}shows nothing of gone\.yaml, which is not there or cannot be read$/m,
     /^imported +3\n {2}unchanged +2\n {2}without a description of the answer +1\nleft out +4\n {2}a reference that cannot be followed +4$/m,
     /^3 routes of 7 operations$/m,
@@ -591,7 +591,7 @@ t.test('follows references on the host of a document, and no redirect to another
   t.equal(code, 0)
   t.match(
     stdout,
-    /^\* \/b: left out, for it is described by http:.*\/moved\.json, which answers with status 302$/m,
+    /^\* \/b: left out: it is described by http:.*\/moved\.json, which answers with status 302$/m,
   )
   t.match(stdout, /^1 route of 2 operations$/m)
 })
@@ -630,7 +630,7 @@ t.test('leaves out what is about accounts, signing in and administration, unless
   }
   const titles = async (...flags: string[]): Promise<string[]> => {
     const { stdout } = await importFolder(t, { 'api/openapi.yaml': openapi }, flags)
-    return [...stdout.matchAll(/^(.*): left out, for it is about (.*)$/gm)].map(
+    return [...stdout.matchAll(/^(.*): left out: it is about (.*)$/gm)].map(
       ([, title, reason]) => `${title}: ${reason}`,
     )
   }
