@@ -85,7 +85,10 @@ export function changeAccount({ state }: StoredAccount, account: ChannelAccount)
 /**
  * What was charged in all: what the chain has claimed was charged, also when the ledger has lost it.
  */
-export function chargedOf(account: ChannelAccount | undefined, { claimed }: Pick<ChannelMirror, 'claimed'>): bigint {
+export function chargedOf(
+  account: ChannelAccount | undefined,
+  { claimed }: Pick<ChannelMirror, 'claimed'>,
+): bigint {
   const [recorded, known] = [BigInt(account?.charged ?? 0), BigInt(claimed)]
   return recorded > known ? recorded : known
 }

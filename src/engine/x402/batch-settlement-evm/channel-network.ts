@@ -38,7 +38,10 @@ export interface ChannelNetwork {
 }
 
 /** What a channel may owe: as much as its first deposit, and the more the more of it was claimed. */
-export function creditOf({ terms }: Pick<ChannelNetwork, 'terms'>, { claimed }: Pick<ChannelMirror, 'claimed'>): bigint {
+export function creditOf(
+  { terms }: Pick<ChannelNetwork, 'terms'>,
+  { claimed }: Pick<ChannelMirror, 'claimed'>,
+): bigint {
   const earned = terms.leastDeposit + BigInt(claimed)
   return earned < terms.mostUnclaimed ? earned : terms.mostUnclaimed
 }

@@ -55,7 +55,7 @@ t.test('answers and shows a channel to nobody but its payer', async (t) => {
   t.match(await owner.json(), { n: 7 })
 })
 
-t.test('sees a withdrawal again when the node failed at the first look', async (t) => {
+t.test('sees a withdrawal again when the node failed at the first look', async () => {
   const channel = await used(2)
   let failed = 0
   shop.node.instead(async (method) => {
@@ -69,7 +69,7 @@ t.test('sees a withdrawal again when the node failed at the first look', async (
   await until('it is claimed', async () => (await contract.channel(channel.id)).claimed === 2000n)
 })
 
-t.test('claims again what a killed process has recorded and not sent', async (t) => {
+t.test('claims again what a killed process has recorded and not sent', async () => {
   const channel = await used(2)
   const killed = new Promise<void>((resolve) => {
     shop.node.onCall(async (method) => {
