@@ -95,6 +95,34 @@ t.test('sells metered calls of which two cost more than a new channel may owe', 
   }
 })
 
+t.test(
+  'goes on at the same price after a failed call and a lost answer, each with its own answer',
+  async (t) => {
+    let isLost = false
+    const transport: typeof fetch = async (input, init) => {
+      const response = await fetch(input, init)
+      // The 402 before the payment arrives; what was paid for does not.
+      if (!isLost || response.status !== 200) return response
+      await response.arrayBuffer()
+      throw new TypeError('the answer is lost')
+    }
+    const buyer = channelClient(await shop.wallet(), shop.chain.rpcUrl, transport)
+    for (const path of ['work', 'metered']) {
+      const buy = (n: number): Promise<Response> => buyer.fetch(`${shop.url}/paid/${path}?n=${n}`)
+      t.match(await (await buy(11)).json(), { n: 11 })
+      shop.upstream.during(() => Promise.reject(new Error('as the test says')))
+      t.match(await (await buy(12)).json(), { charged: 'no' })
+      shop.upstream.during(async () => {})
+      t.match(await (await buy(13)).json(), { n: 13 })
+      isLost = true
+      await t.rejects(buy(14))
+      isLost = false
+      t.match(await (await buy(15)).json(), { n: 15 })
+      t.match(await (await buy(16)).json(), { n: 16 })
+    }
+  },
+)
+
 t.test('shows no voucher that nothing was charged for', async (t) => {
   const channel = await used(1)
   const metered = await handmade(shop, channel.key, '/paid/metered')
