@@ -2,7 +2,6 @@ import type { JsonObject } from '../../base/json.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { COPY, type SchemeState, type SchemeStateChange } from '../../ledger/scheme-state.ts'
 import type { ChannelConfig, ChannelId } from './channel-config.ts'
-import type { ChannelMirror } from './channel-mirror.ts'
 
 /** What was bought through a channel: changed by the purchases and refunds of the channel alone. */
 export interface ChannelAccount {
@@ -87,7 +86,7 @@ export function changeAccount({ state }: StoredAccount, account: ChannelAccount)
  */
 export function chargedOf(
   account: ChannelAccount | undefined,
-  { claimed }: Pick<ChannelMirror, 'claimed'>,
+  { claimed }: { readonly claimed: string },
 ): bigint {
   const [recorded, known] = [BigInt(account?.charged ?? 0), BigInt(claimed)]
   return recorded > known ? recorded : known
