@@ -19,8 +19,12 @@ export function buyerCommands(program: 'ratecard' | 'ratecard-buyer'): readonly 
         output: { value: 'FILE', short: 'o', text: 'write the answer to a file, byte for byte' },
         protocol: { value: 'x402|mpp', text: 'how to pay; default: the first one offered' },
         scheme: {
-          value: 'exact|upto',
+          value: 'exact|upto|batch-settlement',
           text: 'how to pay by x402; default: exact where it is offered, else upto',
+        },
+        deposit: {
+          value: 'USD',
+          text: 'with --scheme batch-settlement: move this much into the channel when it holds too little',
         },
         max: { value: 'USD', text: 'pay at most this much' },
         anyway: { text: 'send the payment also when the shop says that the call would fail' },
@@ -31,6 +35,7 @@ export function buyerCommands(program: 'ratecard' | 'ratecard-buyer'): readonly 
         `${program} pay /paid/translate -d '{"text":"Guten Tag"}'`,
         `${program} pay /paid/ocr -d @page.png -H 'Content-Type: image/png' -o page.txt`,
         `PAYER_PRIVATE_KEY=… ${program} pay https://api.example.com/paid/ping --max 0.01`,
+        `PAYER_PRIVATE_KEY=… ${program} pay https://api.example.com/paid/ping --scheme batch-settlement --deposit 1 --max 0.01`,
         `PAYER_PRIVATE_KEY=… RPC_URL_4217=https://… ${program} pay https://api.example.com/paid/ping --protocol mpp --max 0.01`,
       ],
       run: async (call) => (await import('./pay.ts')).pay(call, systemRuntime),
@@ -50,6 +55,20 @@ export function buyerCommands(program: 'ratecard' | 'ratecard-buyer'): readonly 
       run: async (call) => (await import('./verify.ts')).verify(call),
     },
     {
+      name: 'close',
+      summary: 'get back what is left of a channel',
+      operands: ['<url>'],
+      options: {
+        'data-dir': {
+          value: 'DIR',
+          text: 'where channels are recorded; default: XDG_STATE_HOME/ratecard, or else ~/.local/state/ratecard',
+        },
+        json: { text: 'print JSON' },
+      },
+      examples: [`PAYER_PRIVATE_KEY=… ${program} close https://api.example.com/paid/ping`],
+      run: async (call) => (await import('./close.ts')).close(call, systemRuntime),
+    },
+    {
       name: 'mcp',
       summary: 'serve the MCP tools of a shop to a local client, and pay for them within a budget',
       operands: ['<origin or MCP endpoint>'],
@@ -62,12 +81,12 @@ export function buyerCommands(program: 'ratecard' | 'ratecard-buyer'): readonly 
         },
         protocol: { value: 'x402|mpp', text: 'how to pay; default: the first one offered' },
         scheme: {
-          value: 'exact|upto',
-          text: 'how to pay by x402; default: exact where it is offered, else upto',
+          value: 'exact|upto|batch-settlement',
+          text: 'how to pay by x402; default: batch-settlement where --max allows its deposit, else exact, else upto',
         },
         'data-dir': {
           value: 'DIR',
-          text: 'where spending is recorded; default: XDG_STATE_HOME/ratecard, or else ~/.local/state/ratecard',
+          text: 'where spending and channels are recorded; default: XDG_STATE_HOME/ratecard, or else ~/.local/state/ratecard',
         },
       },
       examples: [

@@ -16,18 +16,21 @@ export function amountOf(flags: Flags, flag: string): Micros | undefined {
 }
 
 /**
- * The protocols that `--protocol` and `--scheme` allow, in order of preference: all of them when neither is given. Throws
+ * The protocols that `--protocol` and `--scheme` allow, in order of preference: the usual ones when neither is given. Throws
  * `UsageError`.
  */
-export function protocolsOf(flags: Flags): readonly PayingProtocol[] {
+export function protocolsOf(
+  flags: Flags,
+  usual: readonly PayingProtocol[] = PROTOCOLS,
+): readonly PayingProtocol[] {
   const [wanted, scheme] = [flags.text('protocol'), flags.text('scheme')]
   if (scheme !== undefined) {
     const schemes = SCHEMES.filter((each) => each === scheme)
-    if (schemes.length === 0) throw new UsageError(`--scheme takes ${SCHEMES.join(' or ')}`)
+    if (schemes.length === 0) throw new UsageError('--scheme takes exact, upto or batch-settlement')
     if ((wanted ?? 'x402') !== 'x402') throw new UsageError('--scheme is for x402 alone')
     return [x402By(schemes)]
   }
-  const allowed = PROTOCOLS.filter(({ name }) => wanted === undefined || wanted === name)
+  const allowed = usual.filter(({ name }) => wanted === undefined || wanted === name)
   if (allowed.length > 0) return allowed
   throw new UsageError(`--protocol takes ${PROTOCOLS.map(({ name }) => name).join(' or ')}`)
 }

@@ -6,13 +6,30 @@ import { countOf } from '../engine/base/words.ts'
 import type { BuyerCall } from './buyer-command.ts'
 import type { BuyerRuntime } from './buyer-runtime.ts'
 import { amountOf, protocolsOf } from './flags.ts'
+import type { DepositRule } from './channels/channels.ts'
 import { Budget } from './mcp/budget.ts'
 import { listTools } from './mcp/remote-tools.ts'
 import { Turns } from './mcp/turns.ts'
-import { addressOf, findWallet } from './wallet.ts'
+import { PROTOCOLS } from './protocols/all.ts'
+import { x402By } from './protocols/x402.ts'
+import { addressOf, channelsOf, findWallet, nameAt } from './wallet.ts'
 
 /** 0.05 USD: above this, a person is asked where the client can ask. */
 const ASK_ABOVE = toMicros(50_000n)
+
+/** Preferred where a deposit fits into the budget. */
+const THROUGH_CHANNELS = x402By(['batch-settlement'])
+
+/** Deposits what the shop asks for, while everything that is spent or lies in channels stays within the budget. */
+function depositWithin(budget: Budget): DepositRule {
+  return ({ least, unspent }) =>
+    budget.used().used + unspent + least > budget.max
+      ? {
+          kind: 'refused',
+          reason: `the channel needs a deposit of ${formatShort(toMicros(least))} USD, which is more than --max leaves`,
+        }
+      : { kind: 'deposit', amount: least }
+}
 
 /** Serves the tools of a remote shop over standard input and output, and pays for them. Logs go to standard error. */
 export async function mcp(call: BuyerCall, runtime: BuyerRuntime): Promise<number> {
@@ -30,20 +47,33 @@ export async function mcp(call: BuyerCall, runtime: BuyerRuntime): Promise<numbe
     // Who has named a limit wants to be asked.
     ifUnable: given === undefined ? 'pay' : 'refuse',
   } as const
-  const protocols = protocolsOf(flags)
+  const protocols = protocolsOf(flags, [THROUGH_CHANNELS, ...PROTOCOLS])
   const wallet = findWallet(shop, env)
   const address = wallet && addressOf(wallet)
   if (wallet === undefined || address === undefined)
     throw new Error('no wallet: set PAYER_PRIVATE_KEY to the private key of the account that pays')
-  const name = `${shop.host}-${address}.json`.toLowerCase().replaceAll(/[^a-z0-9.-]/g, '_')
-  const file = join(flags.text('data-dir') ?? env.stateDir, 'spending', name)
+  const stateDir = flags.text('data-dir') ?? env.stateDir
+  const file = join(stateDir, 'spending', `${nameAt(shop, address)}.json`)
   const budget = new Budget({ file, max, runtime })
   const log = (line: string): void => terminal.err(clean(line))
   const tools = await listTools(shop)
   const spent = `${formatShort(budget.used().used)} of ${formatShort(max)} USD are spent`
   log(`${countOf(tools.size, 'tool')} of ${shop.host}; ${address} pays, ${spent}`)
   const { serveBridge } = await import('./mcp/bridge.ts')
-  const buyer = { wallet, address, protocols, budget, turns: new Turns(), maxPerCall, asking, log, runtime }
+  const rule = depositWithin(budget)
+  const channels = channelsOf(wallet, { shop, stateDir, rule }, runtime)
+  const buyer = {
+    wallet,
+    channels,
+    address,
+    protocols,
+    budget,
+    turns: new Turns(),
+    maxPerCall,
+    asking,
+    log,
+    runtime,
+  }
   await serveBridge({ shop, buyer, version, tools })
   return 0
 }

@@ -4,6 +4,7 @@ import { UsageError } from '../command-line/usage-error.ts'
 import type { Flags } from '../engine/service-definition.ts'
 import type { BuyerCall } from './buyer-command.ts'
 import type { BuyerRuntime } from './buyer-runtime.ts'
+import { depositOf } from './channels/channels.ts'
 import { amountOf, protocolsOf } from './flags.ts'
 import { writeFault } from './pay/answer-file.ts'
 import { exchange, type PurchaseRequest } from './pay/exchange.ts'
@@ -40,6 +41,7 @@ function orderOf({ positionals, flags, env }: BuyerCall): PurchaseRequest {
     call: httpCallOf(url, flags),
     max: amountOf(flags, 'max'),
     protocols: protocolsOf(flags),
+    deposit: depositOf(amountOf(flags, 'deposit')),
     failing: flags.given('anyway') ? 'sign' : 'refuse',
   }
 }

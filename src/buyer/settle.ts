@@ -77,7 +77,7 @@ function chargedBy(
   if (isEarlier(reply)) return 'no'
   // Work that has used nothing: the seller sends nothing to the network.
   if (cost === 0n) return 'no'
-  if (receipt?.transaction !== undefined) return 'yes'
+  if (receipt?.transaction !== undefined || receipt?.by === 'voucher') return 'yes'
   if (isAnswered(status)) return 'unknown'
   const said = isJsonObject(body) ? body['charged'] : undefined
   if (said === 'no' || said === 'yes' || said === 'unknown') return said

@@ -1,7 +1,9 @@
 import { privateKeyToAccount } from '../vendor/viem-accounts.ts'
 import { isLoopback } from '../engine/base/loopback.ts'
 import type { BuyerEnv } from '../env/buyer-env.ts'
+import { join } from 'node:path'
 import type { BuyerRuntime } from './buyer-runtime.ts'
+import { Channels, type DepositRule } from './channels/channels.ts'
 import type { Offer, ProtocolName, Signing } from './protocols/paying-protocol.ts'
 import { readSandbox } from './sandbox-file.ts'
 
@@ -36,13 +38,36 @@ export function addressOf({ keys }: Wallet): `0x${string}` | undefined {
 }
 
 /** Signs an offer with the key of its protocol. */
-export function signOffer(offer: Offer, wallet: Wallet, { now, random }: BuyerRuntime): Promise<Signing> {
+export function signOffer(
+  offer: Offer,
+  { wallet, channels }: { readonly wallet: Wallet; readonly channels: Channels | undefined },
+  { now, random }: BuyerRuntime,
+): Promise<Signing> {
   return offer.sign({
     key: wallet.keys[offer.protocol],
     rpcUrl: (chainId) => wallet.rpcUrls[chainId],
+    channels,
     now: new Date(now()),
     random,
   })
+}
+
+/** Where a wallet keeps what it knows of one shop, as a part of a file name. */
+export function nameAt({ host }: URL, address: string): string {
+  return `${host}-${address}`.toLowerCase().replaceAll(/[^a-z0-9.-]/g, '_')
+}
+
+/** The channels of a wallet at a shop; undefined when its key is a number that no account has. */
+export function channelsOf(
+  wallet: Wallet,
+  { shop, stateDir, rule }: { readonly shop: URL; readonly stateDir: string; readonly rule: DepositRule },
+  runtime: BuyerRuntime,
+): Channels | undefined {
+  const address = addressOf(wallet)
+  if (address === undefined) return undefined
+  const folder = join(stateDir, 'channels', nameAt(shop, address))
+  const rpcUrl = (chainId: number): string | undefined => wallet.rpcUrls[chainId]
+  return new Channels({ folder, key: wallet.keys.x402, rule, rpcUrl, runtime })
 }
 
 /** Whether the URL is this machine's sandbox, under any of its names. */

@@ -162,11 +162,12 @@ export const READINGS: readonly Reading[] = [
   {
     name: 'ratecard_channels_unclaimed_at_risk_amount',
     kind: 'gauge',
-    help: 'The part of it whose channel is being withdrawn from or cannot be claimed',
+    help: 'The part of it whose channel a withdrawal would empty, or that cannot be claimed',
     labels: ['network', 'token'],
-    rows: byChannels(({ unclaimed, withdrawal, setAside }, decimals) =>
-      withdrawal !== undefined || setAside !== undefined ? Number(unclaimed) / 10 ** decimals : 0,
-    ),
+    rows: byChannels(({ unclaimed, withdrawal, setAside, deposited, charged }, decimals) => {
+      const left = deposited - (withdrawal?.amount ?? 0n)
+      return setAside !== undefined || charged > left ? Number(unclaimed) / 10 ** decimals : 0
+    }),
   },
   {
     name: 'ratecard_signer_balance',

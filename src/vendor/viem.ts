@@ -16,6 +16,7 @@ export {
   encodeDeployData,
   fromRlp,
   getAddress,
+  hashTypedData,
   hexToBytes,
   http,
   isHex,

@@ -9,7 +9,7 @@ import { wrapFetchWithPayment, x402Client } from '@x402/fetch'
 import { fileURLToPath } from 'node:url'
 import { createPublicClient, createTestClient, createWalletClient, http, parseAbi } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { CHANNELS } from '../../src/engine/x402/batch-settlement-evm/contracts.ts'
+import { CHANNELS } from '../../src/engine/base/channel-contracts.ts'
 import { base } from './base-chain.ts'
 import { challengeOf, randomKey, type Hex } from './payment.ts'
 import { runProgram } from './server.ts'
@@ -195,7 +195,11 @@ export async function fundByStranger(
   await node.waitForTransactionReceipt({ hash, pollingInterval: 20 })
 }
 
-function environment(shop: ChannelShop, more: Readonly<Record<string, string>>): Record<string, string> {
+/** What a command needs to work for the shop. */
+export function shopEnvironment(
+  shop: ChannelShop,
+  more: Readonly<Record<string, string>> = {},
+): Record<string, string> {
   return {
     CATALOG,
     BASE_URL: shop.baseUrl,
@@ -209,7 +213,7 @@ function environment(shop: ChannelShop, more: Readonly<Record<string, string>>):
 
 /** `ratecard payments claim`, as an operator runs it. */
 export function claimNow(shop: ChannelShop, more: Readonly<Record<string, string>> = {}) {
-  return runProgram(['payments', 'claim', '--data-dir', shop.server.dataDir], environment(shop, more))
+  return runProgram(['payments', 'claim', '--data-dir', shop.server.dataDir], shopEnvironment(shop, more))
 }
 
 interface ChannelRow {
@@ -225,6 +229,6 @@ export async function listChannels(
   more: Readonly<Record<string, string>> = {},
 ): Promise<readonly ChannelRow[]> {
   const args = ['payments', 'list', '--channels', '--json', '--data-dir', shop.server.dataDir]
-  const { stdout } = await runProgram(args, environment(shop, more))
+  const { stdout } = await runProgram(args, shopEnvironment(shop, more))
   return JSON.parse(stdout) as readonly ChannelRow[]
 }

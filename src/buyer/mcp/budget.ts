@@ -1,10 +1,10 @@
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { type Release, tryLock } from '../../engine/base/file-lock.ts'
 import { digestJson, isJsonObject, type JsonObject } from '../../engine/base/json.ts'
 import { type Micros, toMicros } from '../../engine/base/money.ts'
 import type { BuyerRuntime } from '../buyer-runtime.ts'
 import type { Offer, ProtocolName } from '../protocols/paying-protocol.ts'
+import { lockFile, readState, writeState } from '../state-file.ts'
 
 /** A payment that is signed and may have been sent: it counts as spent, and is the only one its call is paid with. */
 export interface OpenPayment {
@@ -108,7 +108,7 @@ export class Budget {
   async #change<T>(
     edit: (spending: Spending) => { readonly changed?: Spending; readonly result: T },
   ): Promise<T> {
-    const release = await this.#lock()
+    const release = await lockFile(this.#file, PATIENCE_MS, this.#runtime)
     try {
       const { changed, result } = edit(this.#read())
       if (changed !== undefined) this.#write(changed)
@@ -118,41 +118,21 @@ export class Budget {
     }
   }
 
-  async #lock(): Promise<Release> {
-    const file = `${this.#file}.lock`
-    const deadline = this.#runtime.now() + PATIENCE_MS
-    for (;;) {
-      const claimed = tryLock(file)
-      if (typeof claimed !== 'string') return claimed
-      if (this.#runtime.now() > deadline)
-        throw new Error(`another process holds ${file}: if none runs, delete it`)
-      await this.#runtime.sleep(10)
-    }
-  }
-
   #read(): Spending {
-    let text: string
-    try {
-      text = readFileSync(this.#file, 'utf8')
-    } catch (fault) {
-      if (!(fault instanceof Error && 'code' in fault && fault.code === 'ENOENT')) throw fault
+    const text = readState(this.#file)
+    if (text === undefined)
       return { since: new Date(this.#runtime.now()).toISOString(), spent: toMicros(0n), open: new Map() }
-    }
     const spending = parseSpending(text)
     // An unreadable file taken as empty would allow the whole budget again.
     if (spending === undefined) throw new Error(`the record of spending in ${this.#file} cannot be read`)
     return spending
   }
 
-  /** Whole or not at all, and on disk when it returns. */
   #write({ since, spent, open }: Spending): void {
     const payments = Object.fromEntries(
       [...open].map(([call, payment]) => [call, { ...payment, amount: String(payment.amount) }]),
     )
-    const draft = `${this.#file}.draft`
-    const text = JSON.stringify({ since, spent: String(spent), open: payments }, null, 2)
-    writeFileSync(draft, `${text}\n`, { mode: 0o600, flush: true })
-    renameSync(draft, this.#file)
+    writeState(this.#file, { since, spent: String(spent), open: payments })
   }
 }
 

@@ -2,8 +2,9 @@ import { compact, digestJson, isJsonObject, type Json, type JsonObject } from '.
 import { formatShort, type Micros, toMicros } from '../../engine/base/money.ts'
 import { findNetwork } from '../../engine/base/networks.ts'
 import type { BuyerRuntime } from '../buyer-runtime.ts'
-import { findOffer } from '../protocols/all.ts'
-import type { Offer, PayingProtocol } from '../protocols/paying-protocol.ts'
+import { type Channels, isByChannel, type Noted } from '../channels/channels.ts'
+import { findOffers, noteAnswer } from '../protocols/all.ts'
+import type { Offer, PayingProtocol, Signing } from '../protocols/paying-protocol.ts'
 import { isEarlier, settle, type Settled } from '../settle.ts'
 import { signOffer, type Wallet } from '../wallet.ts'
 import type { Budget, OpenPayment } from './budget.ts'
@@ -13,6 +14,7 @@ import type { Turns } from './turns.ts'
 /** Who pays, and how much at most. */
 export interface Buyer {
   readonly wallet: Wallet
+  readonly channels: Channels | undefined
   readonly address: string
   /** In order of preference. */
   readonly protocols: readonly PayingProtocol[]
@@ -54,40 +56,74 @@ export async function buyCall(buyer: Buyer, call: ToolCall): Promise<Bought> {
   let answer
   if (kept === undefined) answer = await callTool(tool, args, {})
   else {
-    const settled = await send(buyer, call, kept, 2)
+    const { settled, noted } = await sendAlone(buyer, call, kept)
     // The earlier payment can no longer be charged: another one is signed.
-    if (settled.charged !== 'no' || settled.answer?.status !== 402)
-      return conclude(buyer, call, kept, settled)
-    await buyer.budget.close(id, kept, toMicros(0n))
+    const isOver = noted.kind === 'corrected' || settled.charged === 'no'
+    if (!isOver || settled.answer?.status !== 402) return conclude(buyer, call, kept, settled)
+    await closeUnanswered(buyer, id, kept, noted)
     ;({ answer } = settled)
   }
   if (answer === undefined) return failure(`${tool.endpoint.origin} does not answer. Nothing was paid.`)
   if (answer.status !== 402) return { kind: 'result', result: answer.result }
-  const offer = findOffer(answer.reply, buyer.protocols)
-  if (offer === undefined)
-    return failure(`${tool.name} has no offer that can be paid here. Nothing was paid.`)
-  const refusal = refuse(buyer, call, offer)
-  if (refusal !== undefined) return refusal
-  // Both would count on the same allowance of Permit2, and the second one would not settle.
-  return offer.amountIs === 'ceiling'
-    ? buyer.turns.take(() => payOffer(buyer, call, offer))
-    : payOffer(buyer, call, offer)
+  let unsigned = `${tool.name} has no offer that can be paid here`
+  for (const offer of findOffers(answer.reply, buyer.protocols)) {
+    const refusal = refuse(buyer, call, offer)
+    if (refusal !== undefined) return refusal
+    const bought = await inTurn(buyer, offer, () => payOffer(buyer, call, offer))
+    if (bought.kind !== 'unsigned') return bought
+    unsigned = `Nothing was paid: ${bought.reason}`
+    // Where no channel can be used, the next offer is as good.
+    if (offer.channel === undefined) break
+    buyer.log(`${tool.name}: ${bought.reason}`)
+  }
+  return failure(`${unsigned}.`)
 }
 
-async function payOffer(buyer: Buyer, call: ToolCall, offer: Offer): Promise<Bought> {
+function inTurn<T>({ turns, channels }: Buyer, offer: Offer, work: () => Promise<T>): Promise<T> {
+  if (offer.channel !== undefined && channels !== undefined) return channels.alone(work)
+  // Both would count on the same allowance of Permit2, and the second one would not settle.
+  return offer.amountIs === 'ceiling' ? turns.take(work) : work()
+}
+
+type Unsigned = Extract<Signing, { readonly kind: 'unsigned' }>
+
+async function payOffer(buyer: Buyer, call: ToolCall, offer: Offer): Promise<Bought | Unsigned> {
   const id = idOf(call)
-  const signing = await signOffer(offer, buyer.wallet, buyer.runtime)
-  if (signing.kind === 'unsigned') return failure(`Nothing was paid: ${signing.reason}.`)
-  const { protocol, network, amount, amountIs } = offer
-  const reserved = await buyer.budget.reserve(id, { protocol, network, amount, amountIs, meta: signing.meta })
-  if (reserved.kind === 'over') return overBudget(buyer, call, offer)
-  const { payment } = reserved
-  return conclude(
-    buyer,
-    call,
-    payment,
-    await send(buyer, call, payment, reserved.kind === 'reserved' ? 1 : 2),
-  )
+  for (let tries = 1; ; tries += 1) {
+    const signing = await signOffer(offer, buyer, buyer.runtime)
+    if (signing.kind === 'unsigned') return signing
+    const { meta, deposit } = signing
+    if (deposit !== undefined)
+      buyer.log(`${call.tool.name}: a deposit of ${formatShort(deposit)} USD goes with the payment`)
+    const { protocol, network, amount, amountIs } = offer
+    const reserved = await buyer.budget.reserve(id, { protocol, network, amount, amountIs, meta })
+    if (reserved.kind === 'over') return overBudget(buyer, call, offer)
+    const { payment } = reserved
+    const settled = await send(buyer, call, payment, reserved.kind === 'reserved' ? 1 : 2)
+    const noted = await noteAnswer(buyer.channels, payment, settled.answer?.reply)
+    if (noted.kind === 'noted' || tries > 1) return conclude(buyer, call, payment, settled)
+    await closeUnanswered(buyer, id, payment, noted)
+  }
+}
+
+interface SentAgain {
+  readonly settled: Settled<ToolAnswer>
+  readonly noted: Noted
+}
+
+/** Sends a payment of an earlier call again, while no other call of its channel is paid. */
+function sendAlone(buyer: Buyer, call: ToolCall, kept: OpenPayment): Promise<SentAgain> {
+  const again = async (): Promise<SentAgain> => {
+    const settled = await send(buyer, call, kept, 2)
+    return { settled, noted: await noteAnswer(buyer.channels, kept, settled.answer?.reply) }
+  }
+  return buyer.channels !== undefined && isByChannel(kept.meta) ? buyer.channels.alone(again) : again()
+}
+
+/** A payment that will not be answered: a voucher that was charged for a call whose answer is lost counts as spent. */
+function closeUnanswered({ budget }: Buyer, id: string, payment: OpenPayment, noted: Noted): Promise<void> {
+  const isSpent = noted.kind === 'corrected' && noted.isSpent
+  return budget.close(id, payment, isSpent ? payment.amount : toMicros(0n))
 }
 
 /** The same for the same arguments. */
@@ -125,7 +161,7 @@ function refuse(buyer: Buyer, call: ToolCall, offer: Offer): Bought | undefined 
       `${tool.name} ${costs} ${price} USD, more than the ${formatShort(maxPerCall)} USD allowed for one call. Nothing was paid. To buy it, start this MCP server with a higher --max-per-call.`,
     )
   const { used } = budget.used()
-  if (used + offer.amount > budget.max) return overBudget(buyer, call, offer)
+  if (used + lockedBeside(buyer, offer) + offer.amount > budget.max) return overBudget(buyer, call, offer)
   if (offer.amount <= asking.above) return undefined
   const key = `pay-${offer.amount}`
   switch (consent(key)) {
@@ -151,10 +187,18 @@ function verbOf({ amountIs }: Offer): string {
   return amountIs === 'ceiling' ? 'may cost' : 'costs'
 }
 
-function overBudget({ budget }: Buyer, { tool }: ToolCall, offer: Offer): Bought {
+/** What lies in channels, and may be charged later, where the offer is not paid from it. */
+function lockedBeside({ channels }: Buyer, offer: Offer): bigint {
+  return offer.channel === undefined && channels !== undefined ? channels.unspent() : 0n
+}
+
+function overBudget(buyer: Buyer, { tool }: ToolCall, offer: Offer): Bought {
+  const { budget } = buyer
   const { used, since } = budget.used()
+  const locked = lockedBeside(buyer, offer)
+  const beside = locked === 0n ? '' : `, and ${formatShort(toMicros(locked))} USD lie in a channel`
   return failure(
-    `${tool.name} ${verbOf(offer)} ${formatShort(offer.amount)} USD, and ${formatShort(used)} of the budget of ${formatShort(budget.max)} USD are spent since ${since.slice(0, 10)}. Nothing was paid. To buy it, start this MCP server with a higher --max.`,
+    `${tool.name} ${verbOf(offer)} ${formatShort(offer.amount)} USD, and ${formatShort(used)} of the budget of ${formatShort(budget.max)} USD are spent since ${since.slice(0, 10)}${beside}. Nothing was paid. To buy it, start this MCP server with a higher --max.`,
   )
 }
 

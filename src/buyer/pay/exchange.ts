@@ -3,12 +3,13 @@ import { isJsonObject, type Json, type JsonObject } from '../../engine/base/json
 import { formatShort } from '../../engine/base/money.ts'
 import type { BuyerEnv } from '../../env/buyer-env.ts'
 import type { BuyerRuntime } from '../buyer-runtime.ts'
-import { findOffer } from '../protocols/all.ts'
+import type { DepositRule } from '../channels/channels.ts'
+import { findOffer, noteAnswer } from '../protocols/all.ts'
 import type { Offer, PayingProtocol } from '../protocols/paying-protocol.ts'
 import { type HttpCall, isAnswered, type Page, request } from '../request.ts'
 import { isEarlier, settle, type Settled } from '../settle.ts'
 import { readSignIn, signIn } from '../sign-in.ts'
-import { findWallet, signOffer } from '../wallet.ts'
+import { channelsOf, findWallet, signOffer } from '../wallet.ts'
 import { sandboxUrl } from '../sandbox-file.ts'
 import { readSignedReceipts } from '../protocols/x402.ts'
 import type { Bill } from './bill.ts'
@@ -26,6 +27,8 @@ export interface PurchaseRequest {
   readonly max: bigint | undefined
   /** In order of preference. */
   readonly protocols: readonly PayingProtocol[]
+  /** Of a payment through a channel. */
+  readonly deposit: DepositRule
   /** What to do when the 402 says that the call would fail, uncharged. */
   readonly failing: 'refuse' | 'sign'
 }
@@ -39,7 +42,7 @@ interface ExchangeContext {
 /** Requests, pays what is asked, and requests again with the payment. */
 export async function exchange(
   { env, runtime, steps }: ExchangeContext,
-  { call, max, protocols, failing }: PurchaseRequest,
+  { call, max, protocols, deposit, failing }: PurchaseRequest,
 ): Promise<Bill> {
   const { url } = call
   const print = (line: string): void => steps.print(line)
@@ -80,17 +83,30 @@ export async function exchange(
   if (wallet.kind === 'environment' && max === undefined) {
     return { ...said, exit: OVER_MAX, offer, note: 'a real wallet needs --max USD' }
   }
-  const signing = await signOffer(offer, wallet, runtime)
-  if (signing.kind === 'unsigned') return { ...said, exit: NOT_CHARGED, offer, note: signing.reason }
-  steps.tell(`signed by ${signing.payer}`)
-  const settled = await settle({
-    ask: () => request(call, signing.headers, print),
-    payment: offer,
-    attempt: 1,
-    tell: (line) => steps.tell(line),
-    sleep: runtime.sleep,
-  })
-  return billOf(offer, settled, steps)
+  const channels =
+    offer.channel && channelsOf(wallet, { shop: url, stateDir: env.stateDir, rule: deposit }, runtime)
+  const purse = { wallet, channels }
+  const buy = async (): Promise<Bill> => {
+    for (let tries = 1; ; tries += 1) {
+      const signing = await signOffer(offer, purse, runtime)
+      if (signing.kind === 'unsigned') return { ...said, exit: NOT_CHARGED, offer, note: signing.reason }
+      const added =
+        signing.deposit === undefined ? '' : `, with a deposit of ${formatShort(signing.deposit)} USD`
+      steps.tell(`signed by ${signing.payer}${added}`)
+      const settled = await settle({
+        ask: () => request(call, signing.headers, print),
+        payment: offer,
+        attempt: 1,
+        tell: (line) => steps.tell(line),
+        sleep: runtime.sleep,
+      })
+      const payment = { protocol: offer.protocol, meta: signing.meta }
+      const noted = await noteAnswer(channels, payment, settled.answer?.reply)
+      if (noted.kind === 'noted' || tries > 1) return billOf(offer, settled, steps)
+      steps.tell('the shop says where the channel stands: another voucher is signed')
+    }
+  }
+  return channels === undefined ? buy() : channels.alone(buy)
 }
 
 /** The parts of a metered amount in one line. */
@@ -155,7 +171,9 @@ function billOf(offer: Offer, settled: Settled<Page>, steps: Steps): Bill {
     return { ...bill, exit: UNKNOWN, note: 'the outcome is not known: ask again with the same payment' }
   if (isEarlier(answer.reply))
     steps.tell(`bought before with ${payment ?? 'another payment'}: this one was not used and is not charged`)
-  else if (transaction !== undefined) steps.tell(`settled in ${transaction}`)
+  else if (transaction !== undefined)
+    steps.tell(`${offer.channel === undefined ? 'settled' : 'deposited'} in ${transaction}`)
+  else if (offer.channel !== undefined && charged === 'yes') steps.tell('paid by a voucher')
   else if (amount === 0n && isAnswered(status)) steps.tell('it has used nothing, and costs nothing')
   else if (isAnswered(status)) steps.tell('answered without a receipt')
   if (offer.amountIs === 'ceiling' && charged === 'yes')

@@ -1,5 +1,6 @@
 import { isJsonObject, type Json, type JsonObject, parseJson } from '../../engine/base/json.ts'
 import type { Micros } from '../../engine/base/money.ts'
+import type { ChannelOffer, Channels, Noted } from '../channels/channels.ts'
 
 export type ProtocolName = 'x402' | 'mpp'
 
@@ -15,12 +16,16 @@ export interface PayingProtocol {
   readonly readOffer: (reply: Reply) => Offer | undefined
   /** The settlement that an answer reports; undefined when it reports none. */
   readonly readReceipt: (reply: Reply) => PaymentReceipt | undefined
+  /** Keeps what an answer says of the channel of a payment (`Signing.meta`), for protocols that have channels. */
+  readonly note?: (channels: Channels, meta: JsonObject, reply: Reply) => Promise<Noted>
 }
 
 /** What a seller says of a settlement. */
 export interface PaymentReceipt {
   /** Undefined where nothing was sent to the network. */
   readonly transaction: string | undefined
+  /** Whether a voucher has paid, whose money moves later. */
+  readonly by?: 'voucher' | undefined
   /** What was charged; undefined where it is not said. */
   readonly amount?: Micros | undefined
   /** What a metered amount consists of, as the seller has written it. */
@@ -40,6 +45,8 @@ export interface Offer {
   readonly payTo: string
   /** Who pays the network for carrying it out; the payer does so on top of the amount. */
   readonly fee: 'seller' | 'payer'
+  /** Of an offer that is paid through a channel: its calls are paid one after the other (`Channels.alone`). */
+  readonly channel?: ChannelOffer
   readonly sign: (signer: Signer) => Promise<Signing>
 }
 
@@ -48,6 +55,8 @@ export interface Signer {
   readonly key: `0x${string}`
   /** Endpoint of a chain, when one is known. */
   readonly rpcUrl: (chainId: number) => string | undefined
+  /** Undefined: the wallet pays through no channel. */
+  readonly channels?: Channels | undefined
   readonly now: Date
   readonly random: (bytes: number) => Uint8Array
 }
@@ -60,6 +69,8 @@ export type Signing =
       readonly headers: Readonly<Record<string, string>>
       /** The same for a tool call. */
       readonly meta: JsonObject
+      /** What is moved into a channel with it. */
+      readonly deposit?: Micros
     }
   /** Nothing was signed; the sentence says what to do. */
   | { readonly kind: 'unsigned'; readonly reason: string }

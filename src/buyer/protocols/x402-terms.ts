@@ -2,11 +2,16 @@ import { type Address, isAddress } from '../../engine/base/address.ts'
 import { isJsonObject, type JsonObject } from '../../engine/base/json.ts'
 import { findNetwork, type Network } from '../../engine/base/networks.ts'
 import { GAS_SPONSORING } from '../../engine/base/permit2.ts'
+import type { ChannelTerms } from '../channels/channel.ts'
+import { amountIn } from '../channels/channel-file.ts'
 import type { Signing } from './paying-protocol.ts'
 
-/** The schemes of x402 that are signed here, the preferred one first: `exact` needs no approval and no node. */
-export const SCHEMES = ['exact', 'upto'] as const
+/** The schemes of x402 that are signed here. */
+export const SCHEMES = ['exact', 'upto', 'batch-settlement'] as const
 export type SchemeName = (typeof SCHEMES)[number]
+
+/** Those that need no deposit, the preferred one first: `exact` needs no approval and no node. */
+export const USUAL_SCHEMES: readonly SchemeName[] = ['exact', 'upto']
 
 /** One entry of `accepts`, every member of which is understood. */
 export interface Terms {
@@ -24,6 +29,7 @@ type SettlementTerms =
   | { readonly scheme: 'exact' }
   /** `settler`: the only account that may carry the payment out. `sponsoring`: it sends an approval along. */
   | { readonly scheme: 'upto'; readonly settler: Address; readonly sponsoring: 'offered' | 'none' }
+  | { readonly scheme: 'batch-settlement'; readonly channel: ChannelTerms }
 
 /** What a scheme puts into a PaymentPayload. */
 export type SignedTerms =
@@ -33,6 +39,8 @@ export type SignedTerms =
       readonly payload: JsonObject
       /** Added to the extensions of the challenge. */
       readonly extensions?: JsonObject
+      /** What is moved into a channel with it, in atomic units. */
+      readonly deposit?: bigint | undefined
     }
   | Extract<Signing, { readonly kind: 'unsigned' }>
 
@@ -59,7 +67,22 @@ export function readTerms(accepted: JsonObject, extensions: JsonObject): Terms |
 
 function readSettlement({ scheme, extra }: JsonObject, extensions: JsonObject): SettlementTerms | undefined {
   if (scheme === 'exact') return { scheme }
+  if (scheme === 'batch-settlement') {
+    const channel = isJsonObject(extra) ? readChannelTerms(extra) : undefined
+    return channel && { scheme, channel }
+  }
   const settler = isJsonObject(extra) ? extra['facilitatorAddress'] : undefined
   if (scheme !== 'upto' || typeof settler !== 'string' || !isAddress(settler)) return undefined
   return { scheme, settler, sponsoring: GAS_SPONSORING in extensions ? 'offered' : 'none' }
+}
+
+function readChannelTerms(extra: JsonObject): ChannelTerms | undefined {
+  const { receiverAuthorizer, withdrawDelay, minDeposit = '0', assetTransferMethod } = extra
+  const leastDeposit = amountIn(minDeposit)
+  if (typeof receiverAuthorizer !== 'string' || !isAddress(receiverAuthorizer)) return undefined
+  if (typeof withdrawDelay !== 'number' || !Number.isSafeInteger(withdrawDelay)) return undefined
+  if (leastDeposit === undefined) return undefined
+  // Deposits by Permit2 are not signed here.
+  if (assetTransferMethod !== undefined && assetTransferMethod !== 'eip3009') return undefined
+  return { receiverAuthorizer, withdrawDelay, leastDeposit }
 }

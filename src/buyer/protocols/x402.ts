@@ -11,21 +11,19 @@ import {
   type Signer,
   type Signing,
 } from './paying-protocol.ts'
+import type { ChannelTerms } from '../channels/channel.ts'
+import type { ChannelOffer } from '../channels/channels.ts'
 import { signPermit } from './sign-permit.ts'
 import { signTransfer } from './sign-transfer.ts'
-import { readTerms, type SchemeName, SCHEMES, type Terms } from './x402-terms.ts'
+import { readTerms, type SchemeName, type SignedTerms, type Terms, USUAL_SCHEMES } from './x402-terms.ts'
 
 /** x402 v2 by some of its schemes, in order of preference, on a network of the table. */
 export function x402By(schemes: readonly SchemeName[]): PayingProtocol {
   return {
     name: 'x402',
     readOffer: (reply) => {
-      const required =
-        reply.kind === 'tool'
-          ? reply.result['structuredContent']
-          : decodeJson(reply.headers.get('payment-required') ?? '')
-      if (!isJsonObject(required) || required['x402Version'] !== 2 || !Array.isArray(required['accepts']))
-        return undefined
+      const required = paymentRequired(reply)
+      if (required?.['x402Version'] !== 2 || !Array.isArray(required['accepts'])) return undefined
       const extensions = isJsonObject(required['extensions']) ? required['extensions'] : {}
       const offered = required['accepts'].flatMap((accepted) => {
         const terms = isJsonObject(accepted) ? readTerms(accepted, extensions) : undefined
@@ -41,11 +39,24 @@ export function x402By(schemes: readonly SchemeName[]): PayingProtocol {
       const response = settlementResponse(reply)
       return response?.['success'] === true ? readReceipt(response) : undefined
     },
+    note: async (channels, meta, reply) => {
+      const payment = meta['x402/payment']
+      if (!isJsonObject(payment)) return { kind: 'noted' }
+      return channels.note(payment, { response: settlementResponse(reply), required: paymentRequired(reply) })
+    },
   }
 }
 
-/** x402 by every scheme that is known here. */
-export const x402 = x402By(SCHEMES)
+/** x402 by every scheme that needs no deposit. */
+export const x402 = x402By(USUAL_SCHEMES)
+
+function paymentRequired(reply: Reply): JsonObject | undefined {
+  const required =
+    reply.kind === 'tool'
+      ? reply.result['structuredContent']
+      : decodeJson(reply.headers.get('payment-required') ?? '')
+  return isJsonObject(required) ? required : undefined
+}
 
 function settlementResponse(reply: Reply): JsonObject | undefined {
   const response =
@@ -56,11 +67,15 @@ function settlementResponse(reply: Reply): JsonObject | undefined {
 }
 
 function readReceipt({ transaction, amount, extra }: JsonObject): PaymentReceipt {
-  const isAmount = typeof amount === 'string' && /^\d{1,21}$/.test(amount)
+  const { usage, chargedAmount } = isJsonObject(extra) ? extra : {}
+  // Through a channel, "amount" is that of a deposit.
+  const stated = chargedAmount ?? amount
+  const isAmount = typeof stated === 'string' && /^\d{1,21}$/.test(stated)
   return {
     transaction: readHash(transaction),
-    amount: isAmount ? toMicros(BigInt(amount)) : undefined,
-    usage: isJsonObject(extra) ? extra['usage'] : undefined,
+    by: chargedAmount === undefined ? undefined : 'voucher',
+    amount: isAmount ? toMicros(BigInt(stated)) : undefined,
+    usage,
   }
 }
 
@@ -90,20 +105,36 @@ function offerOf(terms: Terms, required: JsonObject): Offer {
     money: `${network.token.symbol} on ${network.title}`,
     // Every token of the table is a dollar of six decimals.
     amount: toMicros(amount),
-    amountIs: settlement.scheme === 'upto' ? 'ceiling' : 'price',
+    amountIs: settlement.scheme === 'exact' ? 'price' : 'ceiling',
     payTo,
     fee: 'seller',
+    ...(settlement.scheme === 'batch-settlement' && { channel: channelOf(terms, settlement.channel) }),
     sign: (signer) => sign(terms, required, signer),
+  }
+}
+
+function channelOf({ network, payTo, amount, timeoutSeconds }: Terms, channel: ChannelTerms): ChannelOffer {
+  return { network, payTo, amount, timeoutSeconds, channel }
+}
+
+async function signTerms(terms: Terms, signer: Signer): Promise<SignedTerms> {
+  const { settlement } = terms
+  switch (settlement.scheme) {
+    case 'exact':
+      return signTransfer(terms, signer)
+    case 'upto':
+      return signPermit(terms, settlement, signer)
+    case 'batch-settlement': {
+      const signed = await signer.channels?.sign(channelOf(terms, settlement.channel))
+      return signed ?? { kind: 'unsigned', reason: 'this wallet pays through no channel' }
+    }
   }
 }
 
 /** Signs an offer and packs it as a PaymentPayload. */
 async function sign(terms: Terms, required: JsonObject, signer: Signer): Promise<Signing> {
-  const { settlement, accepted } = terms
-  const signed =
-    settlement.scheme === 'upto'
-      ? await signPermit(terms, settlement, signer)
-      : await signTransfer(terms, signer)
+  const { accepted } = terms
+  const signed = await signTerms(terms, signer)
   if (signed.kind === 'unsigned') return signed
   const { resource, extensions } = required
   const payload = {
@@ -119,5 +150,6 @@ async function sign(terms: Terms, required: JsonObject, signer: Signer): Promise
     payer: signed.payer,
     headers: { 'payment-signature': header },
     meta: { 'x402/payment': payload },
+    ...(signed.deposit === undefined ? {} : { deposit: toMicros(signed.deposit) }),
   }
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isJsonObject, parseJson } from '../base/json.ts'
 import type { Ledger } from './ledger.ts'
-import type { SchemeState } from './scheme-state.ts'
+import { COPY, type SchemeState } from './scheme-state.ts'
 import type { PaymentRecord } from './payment-record.ts'
 import { decodeRecord, encodeRecord, FORMAT } from './record-codec.ts'
 
@@ -50,6 +50,8 @@ export async function* backupLines(
   }
   let states = 0
   for await (const { name, text } of ledger.states.list('')) {
+    // What was read from a chain may have changed until it is restored.
+    if (name.includes(COPY)) continue
     const line = JSON.stringify({ state: name, text })
     digest.update(`${line}\n`)
     states += 1

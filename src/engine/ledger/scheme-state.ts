@@ -10,6 +10,9 @@ export interface SchemeState {
   readonly version: number
 }
 
+/** Part of the names of what was only copied from elsewhere, as from a chain: backups leave it out. */
+export const COPY = ':copy:'
+
 /**
  * `next` takes the place of the state that was read as `previous`, or nothing of its commit is stored; undefined removes
  * it. Versions of a name start again after its removal, so a scheme removes only what no payment will name any more.

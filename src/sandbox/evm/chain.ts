@@ -3,7 +3,7 @@ import { adoptAnvil, startAnvil, type Anvil } from '../anvil.ts'
 import { connect, genesisOf, isChain, untilMined, type Connection, type NodeRecord } from '../connection.ts'
 import { MULTICALL3 } from '../../engine/chains/evm/multicall.ts'
 import { PERMIT2, UPTO_PROXY } from '../../engine/base/permit2.ts'
-import { CHANNELS, DEPOSIT_COLLECTOR } from '../../engine/x402/batch-settlement-evm/contracts.ts'
+import { CHANNELS, DEPOSIT_COLLECTOR } from '../../engine/base/channel-contracts.ts'
 import channels from './channels.json' with { type: 'json' }
 import collector from './deposit-collector.json' with { type: 'json' }
 import multicall from './multicall.json' with { type: 'json' }

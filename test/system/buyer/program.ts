@@ -10,7 +10,7 @@ const run = (argv: readonly string[], env: Readonly<Record<string, string>> = {}
 t.test('prints its version, its commands and the options of each, and no key', async (t) => {
   t.match(await run(['--version']), { code: 0, stdout: /^ratecard-buyer \d+\.\d+\.\d+\n$/, stderr: '' })
   for (const word of ['--help', '-h', 'help'])
-    t.match(await run([word]), { code: 0, stdout: /^ {2}pay .*\n {2}verify .*\n {2}mcp /m })
+    t.match(await run([word]), { code: 0, stdout: /^ {2}pay .*\n {2}verify .*\n {2}close .*\n {2}mcp /m })
   for (const { name, options } of buyerCommands('ratecard-buyer')) {
     const { code, stdout } = await run([name, '--help'])
     t.equal(code, 0)

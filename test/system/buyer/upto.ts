@@ -212,7 +212,10 @@ t.test('pays a fixed price by exact, and by upto when --scheme says so', async (
   t.equal(await paid(key), 20_000n)
   const exact = await pay({ key }, '/paid/chat', '-d', asking('i', 1), '--max', '1', '--scheme', 'exact')
   t.match(exact, { code: 4, err: /no offer of this 402 can be signed here/ })
-  t.match(await buy('j', '--scheme', 'best'), { code: 64, err: /--scheme takes exact or upto/ })
+  t.match(await buy('j', '--scheme', 'best'), {
+    code: 64,
+    err: /--scheme takes exact, upto or batch-settlement/,
+  })
   const mixed = await buy('j', '--scheme', 'upto', '--protocol', 'mpp')
   t.match(mixed, { code: 64, err: /--scheme is for x402 alone/ })
 })

@@ -32,16 +32,16 @@ t.test('shows what channels owe, their last claim and withdrawals under way', as
     t.notMatch(html, /undefined|NaN|\[object/, path)
   }
 
-  await channel.call('initiateWithdraw', 98_000n)
+  await channel.call('initiateWithdraw', 99_000n)
   for (const path of ['/', '/health']) {
     let html = ''
     await until(`${path} shows the withdrawal and the claim`, async () => {
       html = await view(path)
       return /data-label="Unclaimed">0\.00 USDC|data-label="Unclaimed">0 USDC/.test(html)
     })
-    t.match(html, /data-state="degraded">1, of 0\.098 USDC</)
+    t.match(html, /data-state="degraded">1, of 0\.099 USDC</)
     t.match(html, /data-label="Last claim"><time datetime="20/)
     if (path === '/health')
-      t.match(html, /data-state="degraded">withdrawing<\/span> 0\.098 USDC, until <time datetime="20/)
+      t.match(html, /data-state="degraded">withdrawing<\/span> 0\.099 USDC, until <time datetime="20/)
   }
 })

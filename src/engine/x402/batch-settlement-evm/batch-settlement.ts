@@ -13,7 +13,7 @@ import type { Scheme, SchemeContext, X402Terms } from '../scheme.ts'
 import { channelPayment } from './channel-payment.ts'
 import { readChannelPayload } from './channel-payload.ts'
 import type { ChannelNetwork } from './channel-network.ts'
-import { ChannelWatch, watchedAt } from './channel-watch.ts'
+import { ChannelWatch, readWatched } from './channel-watch.ts'
 import { claimChannels, type ClaimRound, type ClaimScope } from './claims.ts'
 import { refundAction } from './refund.ts'
 import { responseOf, SCHEME } from './wire.ts'
@@ -78,7 +78,7 @@ export function openChannels(
           ledger,
           clock: { now, sleep },
           open,
-          watchedAt: () => watchedAt({ ledger, network }),
+          watched: () => readWatched({ ledger, network }),
           report: (line) => report(`${network.title}: ${line}`),
         },
       ]
@@ -123,7 +123,9 @@ export function openChannels(
       lookAtBlocks: async () => CANNOT_LOOK,
       responseOf,
       background: async () => {
-        for (const { on } of all.values()) await claim(on, 'due')
+        // The fault of one network does not keep the others from being claimed.
+        const rounds = await Promise.allSettled(Array.from(all.values(), ({ on }) => claim(on, 'due')))
+        for (const round of rounds) if (round.status === 'rejected') throw round.reason
       },
       claim: async (scope) => {
         const rounds: ClaimRound[] = []

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
-import type { SchemeState, SchemeStateChange } from '../../ledger/scheme-state.ts'
+import { COPY, type SchemeState, type SchemeStateChange } from '../../ledger/scheme-state.ts'
 import type { ChannelConfig, ChannelId } from './channel-config.ts'
 
 /** What was bought through a channel: changed by the purchases and refunds of the channel alone. */
@@ -8,7 +8,7 @@ export interface ChannelAccount {
   readonly config: ChannelConfig
   /** Charged in all, in atomic units. */
   readonly charged: string
-  /** The voucher with the highest ceiling. Undefined before the first charge. */
+  /** A voucher that covers what was charged. Undefined before the first charge. */
   readonly voucher?: { readonly ceiling: string; readonly signature: `0x${string}` }
   /** Number of charges, those of nothing included. */
   readonly charges: number
@@ -19,8 +19,8 @@ export interface ChannelAccount {
   /** Since when money is unclaimed, in milliseconds since the epoch. */
   readonly unclaimedSince?: number
   readonly refund?: ChannelRefund
-  /** Why the contract does not take its claim; it is not tried again until the channel is used. */
-  readonly setAside?: string
+  /** Why the contract does not take its claim, and since when, in milliseconds since the epoch. */
+  readonly setAside?: { readonly reason: string; readonly at: number }
 }
 
 /** The last refund of a channel. */
@@ -45,6 +45,8 @@ export interface StoredAccount {
 
 /** Every name that the scheme uses begins so. */
 export const PREFIX = 'batch-settlement:'
+/** Names of what is read from the chain begin so. */
+export const COPY_PREFIX = `batch-settlement${COPY}`
 
 export function accountName(network: string, id: ChannelId): string {
   return `${PREFIX}account:${network}:${id}`
@@ -77,6 +79,17 @@ export async function* listAccounts(
 
 export function changeAccount({ state }: StoredAccount, account: ChannelAccount): SchemeStateChange {
   return { previous: state, next: JSON.stringify(account) }
+}
+
+/**
+ * What was charged in all: what the chain has claimed was charged, also when the ledger has lost it.
+ */
+export function chargedOf(
+  account: ChannelAccount | undefined,
+  { claimed }: { readonly claimed: string },
+): bigint {
+  const [recorded, known] = [BigInt(account?.charged ?? 0), BigInt(claimed)]
+  return recorded > known ? recorded : known
 }
 
 /** What a refund that is under way takes, in atomic units. */

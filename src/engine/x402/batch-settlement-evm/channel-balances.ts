@@ -52,7 +52,7 @@ export async function listChannelBalances(
       unclaimedSince: unclaimed === 0n ? undefined : account.unclaimedSince,
       claimedAt: mirror?.claimedAt,
       withdrawal: withdrawalOf(mirror, account.config),
-      setAside: account.setAside,
+      setAside: account.setAside?.reason,
     })
   }
   return balances

@@ -3,7 +3,7 @@ import { bytes, selector } from '../../chains/evm/abi.ts'
 import { word, type Chain } from '../../chains/evm/chain.ts'
 import type { ChannelConfig, ChannelId } from './channel-config.ts'
 import type { ChannelMirror } from './channel-mirror.ts'
-import { CHANNELS, DEPOSIT_COLLECTOR } from './contracts.ts'
+import { CHANNELS, DEPOSIT_COLLECTOR } from '../../base/channel-contracts.ts'
 import { wordsOf, type DepositAuthorization } from './typed-data.ts'
 
 const CONFIG = '(address,address,address,address,address,uint40,bytes32)'

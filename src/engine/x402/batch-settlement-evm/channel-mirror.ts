@@ -1,6 +1,6 @@
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { SchemeState } from '../../ledger/scheme-state.ts'
-import { PREFIX } from './channel-account.ts'
+import { COPY_PREFIX } from './channel-account.ts'
 import type { ChannelId } from './channel-config.ts'
 
 /** A channel as the chain has shown it. Amounts are in atomic units. */
@@ -30,7 +30,7 @@ export async function readMirror(
   network: string,
   id: ChannelId,
 ): Promise<StoredMirror> {
-  const state = await states.get(`${PREFIX}mirror:${network}:${id}`)
+  const state = await states.get(`${COPY_PREFIX}mirror:${network}:${id}`)
   if (state.text === '') return { state, mirror: undefined }
   const mirror: ChannelMirror = JSON.parse(state.text)
   return { state, mirror }

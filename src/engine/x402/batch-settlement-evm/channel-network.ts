@@ -3,6 +3,7 @@ import type { Limits, Network } from '../../base/networks.ts'
 import type { Clock } from '../../base/poll.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { SettlementContext } from '../exact-evm/settlement-context.ts'
+import type { ChannelMirror } from './channel-mirror.ts'
 
 /** What the catalog says of channels. Amounts are in atomic units, times in milliseconds. */
 export interface ChannelTerms {
@@ -30,21 +31,31 @@ export interface ChannelNetwork {
   readonly clock: Clock
   /** Node and gas accounts, which are opened at the first use. */
   readonly open: () => Promise<Omit<SettlementContext, 'limits'>>
-  /** Until when the chain was watched, in milliseconds since the epoch. */
-  readonly watchedAt: () => Promise<number>
+  /** From when to when the chain was watched without a break, in milliseconds since the epoch. */
+  readonly watched: () => Promise<{ readonly since: number; readonly at: number }>
   /** Takes a line for the operator. */
   readonly report: (line: string) => void
 }
 
+/** What a channel may owe: as much as its first deposit, and the more the more of it was claimed. */
+export function creditOf(
+  { terms }: Pick<ChannelNetwork, 'terms'>,
+  { claimed }: Pick<ChannelMirror, 'claimed'>,
+): bigint {
+  const earned = terms.leastDeposit + BigInt(claimed)
+  return earned < terms.mostUnclaimed ? earned : terms.mostUnclaimed
+}
+
 /** A mirror counts as right while the chain was watched this recently; much less than the shortest withdrawal. */
-const FRESH_MS = 300_000
+export const FRESH_MS = 300_000
 
 /** Whether what is known of a channel may be relied on without asking a node. */
 export async function isFresh(
-  { watchedAt, clock: { now } }: Pick<ChannelNetwork, 'watchedAt' | 'clock'>,
+  { watched, clock: { now } }: Pick<ChannelNetwork, 'watched' | 'clock'>,
   readAt: number,
 ): Promise<boolean> {
   if (readAt === 0) return false
   if (now() - readAt < FRESH_MS) return true
-  return now() - (await watchedAt()) < FRESH_MS
+  const { since, at } = await watched()
+  return readAt >= since && now() - at < FRESH_MS
 }

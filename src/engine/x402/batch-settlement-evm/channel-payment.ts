@@ -5,12 +5,13 @@ import { recoverSigner, splitSignature } from '../../chains/evm/signature.ts'
 import { otherArguments } from '../../payment/call-price.ts'
 import type { Charge } from '../../payment/payment.ts'
 import type { PaymentPayload } from '../payload.ts'
-import { matches, requirementsOf, type NetworkOffer, type Requirements } from '../requirements.ts'
+import { matches, requirementsOf, toAtomic, type NetworkOffer, type Requirements } from '../requirements.ts'
 import type { SchemePayment } from '../scheme.ts'
-import { accountName, changeAccount, readAccount, reserved, type ChannelAccount } from './channel-account.ts'
+import { accountName, changeAccount, chargedOf, readAccount, reserved } from './channel-account.ts'
+import type { ChannelAccount } from './channel-account.ts'
 import type { ChannelMirror } from './channel-mirror.ts'
 import { usable } from './channel-mirror.ts'
-import type { ChannelNetwork } from './channel-network.ts'
+import { creditOf, type ChannelNetwork } from './channel-network.ts'
 import type { ChannelPayload } from './channel-payload.ts'
 import { checkDeposit, isSignedByPayer, makeDeposit, simulateDeposit, type Deposit } from './deposit.ts'
 import { mirrored, refresh, CANNOT_READ } from './mirrored.ts'
@@ -31,8 +32,8 @@ export function channelPayment(
   const amount = BigInt(accepted.amount)
   const deposit: Deposit | undefined =
     payload.deposit === undefined ? undefined : { id, config, signed: payload.deposit }
-  /** The call that it is to pay for, once that is known. */
-  let call: string | undefined
+  /** The call that it is to pay for and the key of that, once they are known. */
+  let bought: { readonly call: string; readonly key: string } | undefined
 
   const correct = (
     account: ChannelAccount | undefined,
@@ -43,7 +44,7 @@ export function channelPayment(
 
   /** Whether the voucher continues the channel where it stands. */
   const fits = (account: ChannelAccount | undefined, mirror: ChannelMirror): Refusal | undefined => {
-    const charged = BigInt(account?.charged ?? mirror.claimed)
+    const charged = chargedOf(account, mirror)
     if (charged + amount === ceiling) return undefined
     const isBelow = ceiling <= BigInt(mirror.claimed)
     return correct(
@@ -80,18 +81,21 @@ export function channelPayment(
     payee: on.payTo,
     authorizationHash: Buffer.from(voucherDigest(id, ceiling, network.chainId)).toString('base64url'),
     authorizedAmount: amount,
-    amountFor: () => amount,
+    amountFor: (price) => {
+      const due = toAtomic(price, network.token.decimals)
+      return due < amount ? due : amount
+    },
     lockKey: accountName(network.id, id),
-    keyFor: async (wanted) => {
-      call = wanted
+    keyFor: async (call) => {
       const { account } = await readAccount(ledger, network.id, id)
       const last = account?.last
-      if (last !== undefined && last.ceiling === ceiling.toString() && last.call === wanted) {
+      if (last !== undefined && last.ceiling === ceiling.toString() && last.call === call) {
         const record = await ledger.get(last.key)
         // Its answer may be lost. Once it has arrived, the same voucher is one for another call.
         if (record?.receipt !== undefined && record.state !== 'sent') return last.key
       }
-      return keyOf(id, network.id, ceiling, account?.charges ?? 0, wanted)
+      bought = { call, key: keyOf(id, network.id, ceiling, account?.charges ?? 0, call) }
+      return bought.key
     },
     check: ({ endpoint, price, settle, timeoutSeconds = offer.timeoutSeconds }, now) => {
       const asked = requirementsOf({ ...offer, timeoutSeconds }, price, settle)
@@ -117,7 +121,7 @@ export function channelPayment(
     simulate: async () => {
       const { account } = await readAccount(ledger, network.id, id)
       // Until the call is known, it may be one whose answer is lost.
-      if (call === undefined && account?.last?.ceiling === ceiling.toString()) return undefined
+      if (bought === undefined && account?.last?.ceiling === ceiling.toString()) return undefined
       let mirror = await mirrored(on, id)
       if (mirror === undefined) return CANNOT_READ
       const misfit = fits(account, mirror)
@@ -144,24 +148,21 @@ export function channelPayment(
       if (mirror === undefined) return { kind: 'failed', refusal: CANNOT_READ }
       const refusal = fits(account, mirror) ?? covers(account, mirror, 0n)
       if (refusal !== undefined) return { kind: 'failed', refusal }
-      const before = BigInt(account?.charged ?? mirror.claimed)
-      const total = (before + charged).toString()
+      const before = chargedOf(account, mirror)
+      const total = before + charged
       const charges = account?.charges ?? 0
-      const higher = BigInt(account?.voucher?.ceiling ?? -1) > ceiling ? account?.voucher : undefined
+      // A voucher is kept for what was charged, and no further one: claims make it public, and it pays for a call.
+      const isCovered = total <= BigInt(account?.voucher?.ceiling ?? mirror.claimed)
       const { setAside: _setAside, unclaimedSince, ...kept } = account ?? {}
-      const isUnclaimed = before + charged > BigInt(mirror.claimed)
+      const isUnclaimed = total > BigInt(mirror.claimed)
       const since = before > BigInt(mirror.claimed) ? unclaimedSince : undefined
       const next: ChannelAccount = {
         ...kept,
         config,
-        charged: total,
-        voucher: higher ?? { ceiling: ceiling.toString(), signature: voucher.signature },
+        charged: total.toString(),
+        ...(isCovered ? {} : { voucher: { ceiling: ceiling.toString(), signature: voucher.signature } }),
         charges: charges + 1,
-        last: {
-          ceiling: ceiling.toString(),
-          call: call ?? '',
-          key: keyOf(id, network.id, ceiling, charges, call ?? ''),
-        },
+        last: { ceiling: ceiling.toString(), ...(bought ?? UNNAMED) },
         isProven: account?.isProven === true || deposit !== undefined,
         ...(isUnclaimed ? { unclaimedSince: since ?? on.clock.now() } : {}),
       }
@@ -172,7 +173,7 @@ export function channelPayment(
         amount: charged.toString(),
         extra: {
           chargedAmount: charged.toString(),
-          channelState: channelState(id, mirror, total),
+          channelState: channelState(id, mirror, total.toString()),
           ...(deposit !== undefined && transaction !== undefined
             ? { deposit: [transaction, deposit.signed.amount] }
             : {}),
@@ -182,6 +183,9 @@ export function channelPayment(
     },
   }
 }
+
+/** Every payment is given its call before it is charged. */
+const UNNAMED = { call: '', key: '' }
 
 /** A voucher does not expire: this is for the record, which has to end. */
 const VALID_MS = 3_600_000
@@ -199,11 +203,10 @@ function withoutFloor({ extra, ...asked }: Requirements): Requirements {
   return { ...asked, extra: rest }
 }
 
-/** What a channel may owe: as much as its first deposit, and the more the more of it was claimed. */
-function mostUnclaimed({ terms }: ChannelNetwork, { claimed }: ChannelMirror, amount: bigint): bigint {
-  const earned = terms.leastDeposit + BigInt(claimed)
-  const most = earned < terms.mostUnclaimed ? earned : terms.mostUnclaimed
-  return most < amount ? amount : most
+/** What a channel may owe for a call of this amount: two of them at least, so that it is due before it has to wait. */
+function mostUnclaimed(on: ChannelNetwork, mirror: ChannelMirror, amount: bigint): bigint {
+  const most = creditOf(on, mirror)
+  return most < 2n * amount ? 2n * amount : most
 }
 
 const OWES_TOO_MUCH: Refusal = {
@@ -245,14 +248,14 @@ export function checkConfig(
 
 /**
  * Whether the key of the channel has signed the voucher, in the one form that the contract reads: it would refuse a whole
- * claim because of any other.
+ * claim because of any other. The key is that of the voucher’s channel only when the id of the channel follows from it.
  */
 export function isAuthorized(
   { network }: ChannelNetwork,
   { config, voucher }: Pick<ChannelPayload, 'config' | 'voucher'>,
 ): boolean {
   const { signature, channelId, ceiling } = voucher
-  if (!/(1b|1c)$/.test(signature)) return false
+  if (!/(1b|1c)$/.test(signature) || channelIdOf(config, network.chainId) !== channelId) return false
   const split = splitSignature(signature)
   if (split === undefined) return false
   const signer = recoverSigner(voucherDigest(channelId, ceiling, network.chainId), split)

@@ -6,7 +6,7 @@ import { isRevert } from '../../chains/evm/json-rpc.ts'
 import { SENDER_UNFUNDED } from '../../chains/evm/transaction.ts'
 import type { OwnTransaction } from '../../ledger/payment-record.ts'
 import type { ChannelNetwork } from './channel-network.ts'
-import { CHANNELS } from './contracts.ts'
+import { CHANNELS } from '../../base/channel-contracts.ts'
 
 /** A call of the contract, in a transaction of its own. */
 export interface ChannelCall {

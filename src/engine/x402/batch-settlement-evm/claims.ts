@@ -6,11 +6,11 @@ import type { SchemeState } from '../../ledger/scheme-state.ts'
 import { changeAccount, listAccounts, PREFIX, readAccount, type ChannelAccount } from './channel-account.ts'
 import { claimCall, readUnsettled, settleCall, type ClaimRow } from './channel-calls.ts'
 import type { ChannelId } from './channel-config.ts'
-import { readMirror, updateMirror, type ChannelMirror } from './channel-mirror.ts'
-import type { ChannelNetwork } from './channel-network.ts'
+import { readMirror, updateMirror, usable, type ChannelMirror } from './channel-mirror.ts'
+import { creditOf, type ChannelNetwork } from './channel-network.ts'
 import { sendCall } from './channel-transaction.ts'
 import { rowOf, signClaim } from './claim-row.ts'
-import { CHANNELS } from './contracts.ts'
+import { CHANNELS } from '../../base/channel-contracts.ts'
 import { refresh } from './mirrored.ts'
 import { endRefund } from './refund.ts'
 
@@ -18,8 +18,15 @@ import { endRefund } from './refund.ts'
 const MOST_ROWS = 100
 /** How long a claim may wait in the pool. */
 const EXPIRES_MS = 600_000
-/** A transaction that no node knows after this long is given up. */
+/**
+ * A claim that the node does not know after this long was never sent, as by a process that has died: it is claimed again.
+ * Much less than the shortest withdrawal; should the first one be mined after all, the second one changes nothing.
+ */
+const UNSENT_MS = 15_000
+/** A refund whose outcome the chain does not show after this long is given up. */
 const GIVEN_UP_MS = 900_000
+/** A channel that could not be claimed is tried again after this long: less than the shortest withdrawal. */
+const SET_ASIDE_MS = 600_000
 const GAS_SETTLE = 120_000n
 
 /** Which channels are claimed: those that are due, or all that owe something. */
@@ -70,8 +77,8 @@ export function unclaimedOf(
  * Claiming the same twice changes nothing, so that whatever was left by a process that has died is claimed again.
  */
 export async function claimChannels(on: ChannelNetwork, scope: ClaimScope): Promise<ClaimRound> {
-  const underWay = await followClaims(on)
-  const due = await gather(on, scope, underWay)
+  const { underWay, isPayoutDue } = await followClaims(on)
+  const { due, receivers } = await gather(on, scope, underWay)
   const { network } = on
   const round = {
     network: network.id,
@@ -93,7 +100,8 @@ export async function claimChannels(on: ChannelNetwork, scope: ClaimScope): Prom
     for (let first = 0; first < rows.length; first += MOST_ROWS)
       await claimRows(on, rows.slice(first, first + MOST_ROWS), key, round)
   }
-  if (round.channels > 0 || scope === 'all') await settle(on, round)
+  if (round.channels > 0 || isPayoutDue || scope === 'all')
+    for (const receiver of receivers) await settle(on, receiver, round)
   return round
 }
 
@@ -101,26 +109,35 @@ async function gather(
   on: ChannelNetwork,
   scope: ClaimScope,
   underWay: ReadonlySet<ChannelId>,
-): Promise<readonly Due[]> {
+): Promise<{ readonly due: readonly Due[]; readonly receivers: ReadonlySet<Address> }> {
   const due: Due[] = []
+  // Channels of an earlier payee pay to that one.
+  const receivers = new Set([on.payTo])
   for await (const { id, account } of listAccounts(on.ledger, on.network.id)) {
+    receivers.add(account.config.receiver)
     if (account.refund !== undefined && account.refund.result === undefined)
       await lookAtRefund(on, id, account)
-    if (underWay.has(id) || (account.setAside !== undefined && scope === 'due')) continue
-    const { mirror } = await readMirror(on.ledger, on.network.id, id)
+    if (underWay.has(id) || (scope === 'due' && isSetAside(on, account))) continue
+    const { mirror = await refresh(on, id) } = await readMirror(on.ledger, on.network.id, id)
     const row = mirror === undefined ? undefined : rowOf(account, mirror)
     if (mirror === undefined || row === undefined) continue
     if (scope === 'all' || isDue(on, account, mirror)) due.push({ id, row, claimed: BigInt(mirror.claimed) })
   }
-  return due
+  return { due, receivers }
 }
 
-function isDue({ terms, clock }: ChannelNetwork, account: ChannelAccount, mirror: ChannelMirror): boolean {
-  if (mirror.withdrawalAt !== 0) return true
+function isSetAside({ clock }: ChannelNetwork, { setAside }: ChannelAccount): boolean {
+  return setAside !== undefined && clock.now() - setAside.at < SET_ASIDE_MS
+}
+
+function isDue(on: ChannelNetwork, account: ChannelAccount, mirror: ChannelMirror): boolean {
+  const { terms, clock } = on
+  // What a withdrawal leaves is not in danger: without that, one of a single unit would have every call claimed.
+  if (BigInt(account.charged) > usable(mirror)) return true
   const unclaimed = unclaimedOf(account, mirror)
-  const room = BigInt(mirror.claimed) + terms.leastDeposit
   // A channel that may owe little is claimed before it has to wait.
-  const threshold = room / 2n < terms.claimAfter ? room / 2n : terms.claimAfter
+  const half = creditOf(on, mirror) / 2n
+  const threshold = half < terms.claimAfter ? half : terms.claimAfter
   if (unclaimed >= threshold) return true
   const since = Math.max(account.unclaimedSince ?? 0, mirror.claimedAt ?? 0)
   return clock.now() - since >= terms.claimEvery
@@ -208,7 +225,7 @@ async function split(
   await claimRows(on, rows.slice(middle), key, round)
 }
 
-/** The channel is not claimed again until something is bought through it, or an operator claims all. */
+/** The channel is not claimed for a while, unless something is bought through it, or an operator claims all. */
 async function setAside(on: ChannelNetwork, { id, row }: Due, round: Counted): Promise<void> {
   const mirror = await refresh(on, id)
   if (mirror === undefined) return
@@ -218,7 +235,8 @@ async function setAside(on: ChannelNetwork, { id, row }: Due, round: Counted): P
       : 'the contract does not take the claim'
   const stored = await readAccount(on.ledger, on.network.id, id)
   if (stored.account === undefined) return
-  await on.ledger.commit([], [changeAccount(stored, { ...stored.account, setAside: reason })])
+  const aside = { reason, at: on.clock.now() }
+  await on.ledger.commit([], [changeAccount(stored, { ...stored.account, setAside: aside })])
   on.report(`channel ${id} of ${row.config.payer} cannot be claimed: ${reason}`)
   round.setAside += 1
 }
@@ -235,14 +253,14 @@ async function noteClaimed(
   })
 }
 
-/** Has what was claimed paid out to the payee. */
-async function settle(on: ChannelNetwork, round: Counted): Promise<void> {
+/** Has what was claimed paid out to a payee. */
+async function settle(on: ChannelNetwork, receiver: Address, round: Counted): Promise<void> {
   const { chain } = await on.open()
   const token = on.network.token.address
-  const open = await readUnsettled(chain, on.payTo, token)
+  const open = await readUnsettled(chain, receiver, token)
   if (open === undefined || open === 0n) return
   const outcome = await sendCall(on, {
-    data: settleCall(on.payTo, token),
+    data: settleCall(receiver, token),
     gas: GAS_SETTLE,
     expires: on.clock.now() + EXPIRES_MS,
     // Anybody may send it, any number of times: what was not sent is sent with the next claim.
@@ -276,17 +294,23 @@ function parse(state: SchemeState): { readonly state: SchemeState; readonly clai
   return { state, claim }
 }
 
-/**
- * Looks at the claims that are not final: of this process, and of those that have died. Resolves to the channels with a
- * claim that may still be mined.
- */
-async function followClaims(on: ChannelNetwork): Promise<ReadonlySet<ChannelId>> {
+interface Following {
+  /** Channels with a claim that may still be mined. */
+  readonly underWay: ReadonlySet<ChannelId>
+  /** Whether a claim has got further: its payout may be lost, with a process or in a reorganization. */
+  readonly isPayoutDue: boolean
+}
+
+/** Looks at the claims that are not final: of this process, and of those that have died. */
+async function followClaims(on: ChannelNetwork): Promise<Following> {
   const { ledger, network, clock } = on
   const underWay = new Set<ChannelId>()
+  let isPayoutDue = false
   for await (const state of ledger.states.list(claimName(network.id, ''))) {
     const { claim } = parse(state)
     if (claim === undefined) continue
     const followed = await follow(on, claim)
+    if (followed.kind === 'mined' || followed.kind === 'over') isPayoutDue = true
     if (followed.kind === 'under way') for (const id of claim.channels) underWay.add(id)
     else if (followed.kind === 'over') {
       await ledger.commit([], [{ previous: state, next: undefined }])
@@ -302,7 +326,7 @@ async function followClaims(on: ChannelNetwork): Promise<ReadonlySet<ChannelId>>
         )
     }
   }
-  return underWay
+  return { underWay, isPayoutDue }
 }
 
 type Followed =
@@ -320,10 +344,9 @@ async function follow(on: ChannelNetwork, { hash, channels, at, block }: SentCla
     if (kind === 'final') return { kind: 'over' }
     if (kind !== 'undone') return { kind: 'as before' }
     on.report(`a reorganization has undone the claim ${hash} of ${channels.length} channels`)
-    return (await refreshAll(on, channels)) ? { kind: 'over' } : { kind: 'as before' }
   }
   const seen = await chain.receipt(hash)
-  if (seen.kind !== 'result') return { kind: 'under way' }
+  if (seen.kind !== 'result') return { kind: block === undefined ? 'under way' : 'as before' }
   if (seen.result !== null) {
     // Both when it has succeeded and when it has not, the chain says what is claimed.
     if (!(await refreshAll(on, channels))) return { kind: 'under way' }
@@ -334,19 +357,9 @@ async function follow(on: ChannelNetwork, { hash, channels, at, block }: SentCla
   }
   const known = await chain.knows(hash)
   if (known.kind !== 'result' || known.result) return { kind: 'under way' }
-  // It may have been replaced at a higher fee: then the channels show it.
-  if (on.clock.now() - at < GIVEN_UP_MS)
-    return (await areClaimed(on, channels)) ? { kind: 'over' } : { kind: 'under way' }
+  if (block === undefined && on.clock.now() - at < UNSENT_MS) return { kind: 'under way' }
+  // Where it was replaced at a higher fee, the channels show it.
   return (await refreshAll(on, channels)) ? { kind: 'over' } : { kind: 'under way' }
-}
-
-async function areClaimed(on: ChannelNetwork, channels: readonly ChannelId[]): Promise<boolean> {
-  const [first] = channels
-  if (first === undefined) return true
-  const { mirror: before } = await readMirror(on.ledger, on.network.id, first)
-  const after = await refresh(on, first)
-  if (after === undefined || after.claimed === before?.claimed) return false
-  return refreshAll(on, channels)
 }
 
 async function refreshAll(on: ChannelNetwork, channels: readonly ChannelId[]): Promise<boolean> {

@@ -10,7 +10,7 @@ import { channelOf, DEPOSITED } from './channel-events.ts'
 import { distrustMirror } from './channel-mirror.ts'
 import type { ChannelNetwork } from './channel-network.ts'
 import { sendCall } from './channel-transaction.ts'
-import { CHANNELS } from './contracts.ts'
+import { CHANNELS } from '../../base/channel-contracts.ts'
 import { noteMined, refresh } from './mirrored.ts'
 import { depositDigest, depositNonce, type DepositAuthorization } from './typed-data.ts'
 

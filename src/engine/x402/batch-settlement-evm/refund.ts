@@ -4,7 +4,8 @@ import { sameAddress, toChecksum } from '../../base/address.ts'
 import { signDigest } from '../../chains/evm/signature.ts'
 import type { Log } from '../../chains/evm/event-log.ts'
 import type { SchemeAction } from '../scheme.ts'
-import { changeAccount, readAccount, reserved, type ChannelAccount } from './channel-account.ts'
+import { changeAccount, chargedOf, readAccount, reserved } from './channel-account.ts'
+import type { ChannelAccount } from './channel-account.ts'
 import { claimCall, refundCall, together } from './channel-calls.ts'
 import { channelOf, REFUNDED } from './channel-events.ts'
 import type { ChannelMirror } from './channel-mirror.ts'
@@ -13,7 +14,7 @@ import { BAD_VOUCHER, checkConfig, isAuthorized } from './channel-payment.ts'
 import type { ChannelPayload } from './channel-payload.ts'
 import { sendCall } from './channel-transaction.ts'
 import { signClaim, rowOf } from './claim-row.ts'
-import { CHANNELS } from './contracts.ts'
+import { CHANNELS } from '../../base/channel-contracts.ts'
 import { CANNOT_READ, refresh } from './mirrored.ts'
 import { refundDigest } from './typed-data.ts'
 import { channelState, corrective } from './wire.ts'
@@ -53,7 +54,7 @@ async function refund(on: ChannelNetwork, payload: ChannelPayload): Promise<Done
   if (reserved(account) > 0n) return refused(UNDER_WAY)
   const mirror = await refresh(on, id)
   if (mirror === undefined) return refused(CANNOT_READ)
-  const charged = BigInt(account?.charged ?? mirror.claimed)
+  const charged = chargedOf(account, mirror)
   if (ceiling !== charged) {
     const code = 'invalid_batch_settlement_evm_cumulative_amount_mismatch'
     const detail = `the channel was charged ${charged}; a refund is signed for that, not for ${ceiling}`

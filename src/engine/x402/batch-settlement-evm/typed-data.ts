@@ -3,7 +3,7 @@ import type { Network } from '../../base/networks.ts'
 import { word } from '../../chains/evm/chain.ts'
 import { domainSeparator } from '../../chains/evm/eip3009/digest.ts'
 import type { ChannelConfig, ChannelId } from './channel-config.ts'
-import { CHANNELS, DEPOSIT_COLLECTOR } from './contracts.ts'
+import { CHANNELS, DEPOSIT_COLLECTOR } from '../../base/channel-contracts.ts'
 
 /** What a payer signs so that a deposit is taken: the rest follows from the channel. */
 export interface DepositAuthorization {

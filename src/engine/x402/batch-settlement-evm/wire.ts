@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { Receipt } from '../../ledger/payment-record.ts'
 import type { Refusal } from '../../base/errors.ts'
-import type { ChannelAccount } from './channel-account.ts'
+import { chargedOf, type ChannelAccount } from './channel-account.ts'
 import type { ChannelId } from './channel-config.ts'
 import type { ChannelMirror } from './channel-mirror.ts'
 
@@ -30,18 +30,18 @@ export function channelState(
 export function corrective(
   network: string,
   id: ChannelId,
-  account: Pick<ChannelAccount, 'charged' | 'voucher'> | undefined,
+  account: ChannelAccount | undefined,
   mirror: ChannelMirror,
   { code, detail }: Pick<Refusal, 'code' | 'detail'>,
 ): Refusal {
-  // Nothing was bought yet: the chain is the whole truth.
-  const charged = account?.charged ?? mirror.claimed
+  const charged = chargedOf(account, mirror)
   const voucher = account?.voucher
+  // Nothing was bought yet, or the ledger has lost it: then the chain is the whole truth.
   const voucherState =
-    voucher === undefined
+    voucher === undefined || BigInt(voucher.ceiling) < charged
       ? {}
       : { voucherState: { signedMaxClaimable: voucher.ceiling, signature: voucher.signature } }
-  const extra = { channelState: channelState(id, mirror, charged), ...voucherState }
+  const extra = { channelState: channelState(id, mirror, charged.toString()), ...voucherState }
   return { code, detail, reoffer: { scheme: SCHEME, network, extra } }
 }
 

@@ -31,7 +31,7 @@ async function wallets(shop: ChannelShop, count: number): Promise<Hex[]> {
   return keys
 }
 
-/** 1,000 calls by 16 clients of the SDK through two processes on one ledger. */
+/** 1,000 calls, fixed and metered, by 16 clients of the SDK through two processes on one ledger. */
 async function sellThousand(t: Test, more: Readonly<Record<string, string>>): Promise<void> {
   const shop = await openClosing(t, more)
   const contract = contractReader(shop.chain.rpcUrl)
@@ -39,13 +39,17 @@ async function sellThousand(t: Test, more: Readonly<Record<string, string>>): Pr
   const [CALLS, CHANNELS] = [1000, 16]
   const keys = await wallets(shop, CHANNELS)
   let answered = 0
+  let due = 0n
   const buy = async (key: Hex, count: number): Promise<void> => {
     const buyer = channelClient(key, shop.chain.rpcUrl)
     for (let n = 1; n <= count; n += 1) {
       const { url } = n % 2 === 0 ? shop : other
-      const response = await buyer.fetch(`${url}/paid/work?n=${n}`)
-      if (response.status === 200) answered += 1
-      else t.fail(`${response.status} ${await response.text()}`)
+      const response = await buyer.fetch(`${url}/paid/${n % 3 === 0 ? 'metered' : 'work'}?n=${n}`)
+      if (response.status === 200) {
+        answered += 1
+        // A unit of the metered route costs 100, and the other one 1,000.
+        due += n % 3 === 0 ? BigInt(n) * 100n : PRICE
+      } else t.fail(`${response.status} ${await response.text()}`)
       await response.arrayBuffer()
     }
   }
@@ -56,7 +60,6 @@ async function sellThousand(t: Test, more: Readonly<Record<string, string>>): Pr
   const claimed = await claimNow(shop, more)
   t.equal(claimed.code, 0, claimed.stderr)
   const { asset } = shop.chain
-  const due = PRICE * BigInt(CALLS)
   t.strictSame(await contract.receiver(shop.payTo, asset), { claimed: due, settled: due })
   t.equal(await shop.chain.balance(shop.payTo), due)
   const rows = await listChannels(shop, more)

@@ -18,7 +18,7 @@ import {
   settleCall,
   together,
 } from '../../../../../src/engine/x402/batch-settlement-evm/channel-calls.ts'
-import { CHANNELS, DEPOSIT_COLLECTOR } from '../../../../../src/engine/x402/batch-settlement-evm/contracts.ts'
+import { CHANNELS, DEPOSIT_COLLECTOR } from '../../../../../src/engine/base/channel-contracts.ts'
 import {
   channelIdOf,
   claimDigest,

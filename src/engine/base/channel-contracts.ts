@@ -1,4 +1,4 @@
-import type { Address } from '../../base/address.ts'
+import type { Address } from './address.ts'
 
 /** The contract of all channels, at the same address on every network (x402, scheme batch-settlement on EVM). */
 export const CHANNELS: Address = '0x4020074e9dF2ce1deE5A9C1b5c3f541D02a10003'
