@@ -25,7 +25,9 @@ const memories = readMemories()
 const embedders = [
   hashEmbedder,
   chooseEmbedder(undefined, findSentenceModel(), world, new MetricsBySource(now)),
-  ...(EMBEDDING_MODEL === undefined ? [] : [chooseEmbedder(model, undefined, world, new MetricsBySource(now))]),
+  ...(EMBEDDING_MODEL === undefined
+    ? []
+    : [chooseEmbedder(model, undefined, world, new MetricsBySource(now))]),
 ]
 for (const embedder of embedders) {
   console.log(`${embedder.name}, ${memories.length} memories`)

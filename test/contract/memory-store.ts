@@ -291,43 +291,50 @@ export function testMemoryStore(
       },
     )
 
-    t.test('finds English by other words of the same meaning, and other languages by their words', async (t) => {
-      const model = findSentenceModel()
-      if (model === undefined) throw new Error('the packages of the sentence model are not installed')
-      const embedder = sentenceEmbedder(model)
-      const meaning = new MemoryStore(database, embedder)
-      const earlier = newWallet()
-      await remember(earlier, 'The harbour opens at dawn')
-      t.equal((await meaning.search(question(earlier, 'harbour'), patient)).length, 1, 'of another embedder')
-      const wallet = newWallet()
-      const memories = readMemories()
-      const notes = readNotes()
-      const write = async (texts: readonly string[]): Promise<void> => {
-        for (const text of texts) {
-          const payment = newPayment()
-          await meaning.prepare(payment, draft(wallet, text), AT, patient)
-          await meaning.commit(payment)
+    t.test(
+      'finds English by other words of the same meaning, and other languages by their words',
+      async (t) => {
+        const model = findSentenceModel()
+        if (model === undefined) throw new Error('the packages of the sentence model are not installed')
+        const embedder = sentenceEmbedder(model)
+        const meaning = new MemoryStore(database, embedder)
+        const earlier = newWallet()
+        await remember(earlier, 'The harbour opens at dawn')
+        t.equal(
+          (await meaning.search(question(earlier, 'harbour'), patient)).length,
+          1,
+          'of another embedder',
+        )
+        const wallet = newWallet()
+        const memories = readMemories()
+        const notes = readNotes()
+        const write = async (texts: readonly string[]): Promise<void> => {
+          for (const text of texts) {
+            const payment = newPayment()
+            await meaning.prepare(payment, draft(wallet, text), AT, patient)
+            await meaning.commit(payment)
+          }
         }
-      }
-      const reached = async (pairs: readonly (readonly [query: string, text: string])[]) => {
-        const places = []
-        for (const [query, text] of pairs) {
-          const hits = await meaning.search(question(wallet, query), patient)
-          const at = hits.findIndex((hit) => hit.text === text)
-          places.push(at < 0 ? Infinity : at + 1)
+        const reached = async (pairs: readonly (readonly [query: string, text: string])[]) => {
+          const places = []
+          for (const [query, text] of pairs) {
+            const hits = await meaning.search(question(wallet, query), patient)
+            const at = hits.findIndex((hit) => hit.text === text)
+            places.push(at < 0 ? Infinity : at + 1)
+          }
+          return score(places)
         }
-        return score(places)
-      }
-      await write(memories.map(({ text }) => text))
-      for (const nothing of ['zzzz qqqq', 'xkcd wvut'])
-        t.strictSame(await meaning.search(question(wallet, nothing), patient), [], nothing)
-      const english = memories.filter(({ language }) => language === 'en')
-      const others = memories.filter(({ language }, place) => language !== 'en' && place % 4 === 0)
-      t.ok((await reached(english.map((each) => [each.paraphrase, each.text])))['R@5'] >= 0.9)
-      t.ok((await reached(others.map((each) => [each.morphology, each.text])))['R@1'] >= 0.9)
-      await write(notes.map(({ text }) => text))
-      t.ok((await reached(notes.map((each) => [each.paraphrase, each.text])))['R@5'] >= 0.9)
-    })
+        await write(memories.map(({ text }) => text))
+        for (const nothing of ['zzzz qqqq', 'xkcd wvut'])
+          t.strictSame(await meaning.search(question(wallet, nothing), patient), [], nothing)
+        const english = memories.filter(({ language }) => language === 'en')
+        const others = memories.filter(({ language }, place) => language !== 'en' && place % 4 === 0)
+        t.ok((await reached(english.map((each) => [each.paraphrase, each.text])))['R@5'] >= 0.9)
+        t.ok((await reached(others.map((each) => [each.morphology, each.text])))['R@1'] >= 0.9)
+        await write(notes.map(({ text }) => text))
+        t.ok((await reached(notes.map((each) => [each.paraphrase, each.text])))['R@5'] >= 0.9)
+      },
+    )
 
     t.test('refuses a store that a newer version has written', async (t) => {
       await database.run('insert into memory_schema values (99)')

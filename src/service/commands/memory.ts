@@ -36,7 +36,12 @@ interface OpenMemories {
 
 async function open({ context }: Call, place: Place): Promise<OpenMemories> {
   const runtime = runtimeOf(context)
-  const embedder = chooseEmbedder(context.settings.model, findSentenceModel(), runtime, new MetricsBySource(runtime.now))
+  const embedder = chooseEmbedder(
+    context.settings.model,
+    findSentenceModel(),
+    runtime,
+    new MetricsBySource(runtime.now),
+  )
   const memories = new Memories()
   const title = await memories.open(place, embedder)
   return { memories, title: `${title}, texts are found by ${wayOf(embedder)} (${embedder.name})` }

@@ -36,7 +36,11 @@ function joined(spelling: Float32Array, meaning: Float32Array | undefined): Floa
   const vector = new Float32Array(spelling.length + DIMENSIONS)
   const share = meaning === undefined ? 0 : MEANING
   vector.set(spelling.map((value) => value * Math.sqrt(1 - share)))
-  if (meaning !== undefined) vector.set(meaning.map((value) => value * Math.sqrt(share)), spelling.length)
+  if (meaning !== undefined)
+    vector.set(
+      meaning.map((value) => value * Math.sqrt(share)),
+      spelling.length,
+    )
   return vector
 }
 

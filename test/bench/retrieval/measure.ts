@@ -23,7 +23,9 @@ export function readNotes(): readonly Pick<Remembered, 'text' | 'paraphrase'>[] 
 }
 
 function readLines<Line>(path: string): readonly Line[] {
-  const lines = readFileSync(new URL(path, import.meta.url), 'utf8').trim().split('\n')
+  const lines = readFileSync(new URL(path, import.meta.url), 'utf8')
+    .trim()
+    .split('\n')
   return lines.map((line): Line => JSON.parse(line))
 }
 
