@@ -165,11 +165,16 @@ function measureGuard(): void {
   const found: Record<'benign' | 'direct' | 'indirect', readonly string[]> = JSON.parse(
     read('../fixtures/guard/public.json'),
   )
+  // No rule was written with these in view.
+  const { hidden_tasks: unseen }: { readonly hidden_tasks: readonly string[] } = JSON.parse(
+    read('../fixtures/guard/hidden-tasks.json'),
+  )
   for (const [name, texts] of [
     ['attacks, by hand', own.attacks],
     ['harmless texts, by hand', own.benign],
     ['direct attacks, public', found.direct],
     ['tasks hidden in documents, public', found.indirect],
+    ['tasks hidden in documents, public, unseen', unseen],
     ['harmless texts, public', found.benign],
   ] as const) {
     const verdicts = texts.map((text) => screen(text).body['verdict'])
