@@ -29,7 +29,7 @@ export const COMMANDS: readonly ServiceCommand<Settings>[] = [
   },
   {
     name: 'memory reindex',
-    summary: 'embed all memories again after a change of EMBEDDING_MODEL',
+    summary: 'embed all memories again after a change of the embedder',
     operands: [],
     options: STORED,
     examples: ['EMBEDDING_MODEL=text-embedding-3-small OPENAI_API_KEY=… ratecard memory reindex'],

@@ -55,7 +55,7 @@ export interface ModelSettings {
   readonly apiKey: string | undefined
   /** Undefined: no model writes. */
   readonly languageModel: string | undefined
-  /** Undefined: memories are found by their words. */
+  /** Undefined: English memories are found by the meaning that the installed model knows, others by their words. */
   readonly embeddingModel: string | undefined
 }
 

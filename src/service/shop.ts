@@ -4,9 +4,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ServiceContext, ServiceStores, Serving, StandIns } from 'ratecard'
 import type { HandlerMap } from 'ratecard/handler'
 import { chooseEmbedder } from './memory/choose-embedder.ts'
+import { wayOf } from './memory/embedder.ts'
 import { StoreRefusal } from './memory/database.ts'
 import { Memories, type Place } from './memory/memories.ts'
 import { createHandlers } from './definition.ts'
+import { findSentenceModel } from './sentences/sentence-model.ts'
 import type { Settings } from './settings.ts'
 import { Dns } from './sources/dns.ts'
 import { Egress } from './sources/egress.ts'
@@ -141,7 +143,7 @@ export async function openStores(
   if (tools.length === 0) return NO_STORES
   const { settings } = context
   const model = serving.sources === 'live' ? settings.model : undefined
-  const embedder = chooseEmbedder(model, runtimeOf(context), records)
+  const embedder = chooseEmbedder(model, findSentenceModel(), runtimeOf(context), records)
   const place = placeOfMemories(settings, serving)
   const close = (): Promise<void> => memories.close()
   if (serving.replaces) {
@@ -151,9 +153,8 @@ export async function openStores(
   try {
     const title = await memories.open(place, embedder)
     void memories.warm().catch((fault: unknown) => process.stderr.write(`memory: ${String(fault)}\n`))
-    const way = embedder.semantic ? 'meaning' : 'their words'
     return {
-      lines: [`memory: ${title}, texts are found by ${way} (${embedder.name})`],
+      lines: [`memory: ${title}, texts are found by ${wayOf(embedder)} (${embedder.name})`],
       unavailable: {},
       close,
     }

@@ -11,9 +11,12 @@ import { openCalendar } from '../../src/service/handlers/util/workday/calendar.t
 import { addDays } from '../../src/service/handlers/util/workday/day.ts'
 import { isWeekend, isWorkday } from '../../src/service/handlers/util/workday/working-day.ts'
 import { openEmbedded } from '../../src/service/memory/embedded.ts'
+import type { Embedder } from '../../src/service/memory/embedder.ts'
 import { hashEmbedder } from '../../src/service/memory/hash-embedder.ts'
 import { MemoryStore } from '../../src/service/memory/memory-store.ts'
 import { migrate } from '../../src/service/memory/schema.ts'
+import { sentenceEmbedder } from '../../src/service/memory/sentence-embedder.ts'
+import { findSentenceModel } from '../../src/service/sentences/sentence-model.ts'
 import { readName } from '../../src/service/sources/sanctions/name.ts'
 import { readList } from '../../src/service/sources/sanctions/reading.ts'
 import { NameIndex } from '../../src/service/sources/sanctions/name-index.ts'
@@ -21,7 +24,7 @@ import type { Message } from '../../src/service/sources/works/crossref-message.t
 import { readMessage } from '../../src/service/sources/works/read-message.ts'
 import { compareOccasions, compareLimits, compareStorePages } from '../support/service/reference-data.ts'
 import { packageDocuments, SEED } from './guard/documents.ts'
-import { KINDS, readMemories, score } from './retrieval/measure.ts'
+import { KINDS, readMemories, readNotes, score } from './retrieval/measure.ts'
 
 const read = (path: string): string => readFileSync(new URL(path, import.meta.url), 'utf8')
 const row = (...cells: readonly (string | number)[]): void => console.log(`| ${cells.join(' | ')} |`)
@@ -162,11 +165,16 @@ function measureGuard(): void {
   const found: Record<'benign' | 'direct' | 'indirect', readonly string[]> = JSON.parse(
     read('../fixtures/guard/public.json'),
   )
+  // No rule was written with these in view.
+  const { hidden_tasks: unseen }: { readonly hidden_tasks: readonly string[] } = JSON.parse(
+    read('../fixtures/guard/hidden-tasks.json'),
+  )
   for (const [name, texts] of [
     ['attacks, by hand', own.attacks],
     ['harmless texts, by hand', own.benign],
     ['direct attacks, public', found.direct],
     ['tasks hidden in documents, public', found.indirect],
+    ['tasks hidden in documents, public, unseen', unseen],
     ['harmless texts, public', found.benign],
   ] as const) {
     const verdicts = texts.map((text) => screen(text).body['verdict'])
@@ -190,43 +198,57 @@ function measureGuardOnDocuments(): void {
   for (const path of new Set(blocked.map((document) => document.path))) row('util/guard', 'blocked', path)
 }
 
+/** With words alone, and with the sentence model: the questions of the set, then the notes beside the memories of the set. */
 async function measureMemory(): Promise<void> {
+  const model = findSentenceModel()
+  for (const embedder of model === undefined ? [hashEmbedder] : [hashEmbedder, sentenceEmbedder(model)])
+    await measureEmbedder(embedder)
+}
+
+async function measureEmbedder(embedder: Embedder): Promise<void> {
   const signal = new AbortController().signal
   const folder = mkdtempSync(join(tmpdir(), 'ratecard-quality-'))
   const database = openEmbedded(folder)
   await migrate(database)
-  const store = new MemoryStore(database, hashEmbedder)
-  const memories = readMemories()
-  const texts = memories.map(({ text }) => text)
-  for (const [place, text] of texts.entries()) {
-    const draft = { wallet: 'quality', text, tags: [], key: undefined }
-    await store.prepare(String(place), draft, new Date(), signal)
-    await store.commit(String(place))
+  const store = new MemoryStore(database, embedder)
+  let written = 0
+  const write = async (texts: readonly string[]): Promise<void> => {
+    for (const text of texts) {
+      const payment = String((written += 1))
+      const draft = { wallet: 'quality', text, tags: [], key: undefined }
+      await store.prepare(payment, draft, new Date(), signal)
+      await store.commit(payment)
+    }
   }
-  const english = memories.flatMap(({ language }, place) => (language === 'en' ? [place] : []))
-  const everywhere = texts.map((_, place) => place)
+  const reach = async (name: string, pairs: readonly { query: string; meant: string }[]): Promise<void> => {
+    const places = []
+    for (const { query, meant } of pairs) {
+      const question = { wallet: 'quality', query, most: 50, tags: [], since: undefined }
+      const hits = await store.search(question, signal)
+      const at = hits.findIndex(({ text }) => text === meant)
+      places.push(at < 0 ? Infinity : at + 1)
+    }
+    const reached = score(places)
+    row(
+      'memory_search',
+      `${embedder.name}: ${name} (${pairs.length})`,
+      `R@1 ${reached['R@1']}, R@5 ${reached['R@5']}`,
+    )
+  }
+  const memories = readMemories()
+  await write(memories.map(({ text }) => text))
   for (const [name, asked] of [
-    ['all languages', everywhere],
-    ['English', english],
+    ['English', memories.filter(({ language }) => language === 'en')],
+    ['German, Spanish, Japanese', memories.filter(({ language }) => language !== 'en')],
   ] as const)
     for (const kind of KINDS) {
-      const places = []
-      for (const meant of asked) {
-        const query = memories[meant]?.[kind] ?? ''
-        const hits = await store.search(
-          { wallet: 'quality', query, most: 50, tags: [], since: undefined },
-          signal,
-        )
-        const at = hits.findIndex(({ text }) => text === texts[meant])
-        places.push(at < 0 ? Infinity : at + 1)
-      }
-      const reached = score(places)
-      row(
-        'memory_search',
-        `${kind} questions, ${name} (${asked.length})`,
-        `R@1 ${reached['R@1']}, R@5 ${reached['R@5']}`,
-      )
+      const pairs = asked.map((memory) => ({ query: memory[kind], meant: memory.text }))
+      await reach(`${kind} questions, ${name}`, pairs)
     }
+  const notes = readNotes()
+  await write(notes.map(({ text }) => text))
+  const pairs = notes.map(({ paraphrase, text }) => ({ query: paraphrase, meant: text }))
+  await reach('paraphrase questions, new English set, among 150 memories', pairs)
   await database.close()
   rmSync(folder, { recursive: true, force: true })
 }

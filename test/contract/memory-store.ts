@@ -5,8 +5,10 @@ import type { Embedder } from '../../src/service/memory/embedder.ts'
 import { hashEmbedder } from '../../src/service/memory/hash-embedder.ts'
 import { MemoryStore, QUOTA, type Draft, type Question } from '../../src/service/memory/memory-store.ts'
 import { migrate } from '../../src/service/memory/schema.ts'
+import { sentenceEmbedder } from '../../src/service/memory/sentence-embedder.ts'
 import { Upkeep } from '../../src/service/memory/upkeep.ts'
-import { KINDS, readMemories, score } from '../bench/retrieval/measure.ts'
+import { findSentenceModel } from '../../src/service/sentences/sentence-model.ts'
+import { KINDS, readMemories, readNotes, score } from '../bench/retrieval/measure.ts'
 
 const AT = new Date('2026-11-22T10:00:00.000Z')
 const patient = new AbortController().signal
@@ -195,6 +197,7 @@ export function testMemoryStore(
       const failing: Embedder = {
         name: 'failing',
         semantic: true,
+        languages: undefined,
         floor: 0.1,
         weight: 0.6,
         embed: () =>
@@ -214,6 +217,7 @@ export function testMemoryStore(
       const flat: Embedder = {
         name: 'flat',
         semantic: true,
+        languages: undefined,
         floor: 0.1,
         weight: 0.6,
         embed: async (texts) => texts.map((text) => Float32Array.of(text.includes('port') ? 0.8 : 1, 0.6, 0)),
@@ -284,6 +288,51 @@ export function testMemoryStore(
           if (kind === 'paraphrase') t.ok(reached['R@5'] >= 0.15, kind)
         }
         compare(t, findings)
+      },
+    )
+
+    t.test(
+      'finds English by other words of the same meaning, and other languages by their words',
+      async (t) => {
+        const model = findSentenceModel()
+        if (model === undefined) throw new Error('the packages of the sentence model are not installed')
+        const embedder = sentenceEmbedder(model)
+        const meaning = new MemoryStore(database, embedder)
+        const earlier = newWallet()
+        await remember(earlier, 'The harbour opens at dawn')
+        t.equal(
+          (await meaning.search(question(earlier, 'harbour'), patient)).length,
+          1,
+          'of another embedder',
+        )
+        const wallet = newWallet()
+        const memories = readMemories()
+        const notes = readNotes()
+        const write = async (texts: readonly string[]): Promise<void> => {
+          for (const text of texts) {
+            const payment = newPayment()
+            await meaning.prepare(payment, draft(wallet, text), AT, patient)
+            await meaning.commit(payment)
+          }
+        }
+        const reached = async (pairs: readonly (readonly [query: string, text: string])[]) => {
+          const places = []
+          for (const [query, text] of pairs) {
+            const hits = await meaning.search(question(wallet, query), patient)
+            const at = hits.findIndex((hit) => hit.text === text)
+            places.push(at < 0 ? Infinity : at + 1)
+          }
+          return score(places)
+        }
+        await write(memories.map(({ text }) => text))
+        for (const nothing of ['zzzz qqqq', 'xkcd wvut'])
+          t.strictSame(await meaning.search(question(wallet, nothing), patient), [], nothing)
+        const english = memories.filter(({ language }) => language === 'en')
+        const others = memories.filter(({ language }, place) => language !== 'en' && place % 4 === 0)
+        t.ok((await reached(english.map((each) => [each.paraphrase, each.text])))['R@5'] >= 0.9)
+        t.ok((await reached(others.map((each) => [each.morphology, each.text])))['R@1'] >= 0.9)
+        await write(notes.map(({ text }) => text))
+        t.ok((await reached(notes.map((each) => [each.paraphrase, each.text])))['R@5'] >= 0.9)
       },
     )
 

@@ -146,6 +146,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 /** Packages that one place knows, so that they can be replaced there. */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   '@electric-sql/pglite': ['service'],
+  '@energetic-ai/embeddings': ['service'],
   '@koa/router': ['engine/http'],
   '@modelcontextprotocol/server': ['engine/mcp', 'buyer'],
   handlebars: ['engine/documents'],

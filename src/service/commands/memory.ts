@@ -2,9 +2,11 @@ import { existsSync } from 'node:fs'
 import { type ServiceCall } from 'ratecard'
 import { isAddress } from 'ratecard/handler'
 import { chooseEmbedder } from '../memory/choose-embedder.ts'
+import { wayOf } from '../memory/embedder.ts'
 import { StoreRefusal } from '../memory/database.ts'
 import { requestForget } from '../memory/forget-requests.ts'
 import { Memories, type Place } from '../memory/memories.ts'
+import { findSentenceModel } from '../sentences/sentence-model.ts'
 import type { Settings } from '../settings.ts'
 import { placeOfMemories, runtimeOf } from '../shop.ts'
 import { MetricsBySource } from '../sources/source-metrics.ts'
@@ -34,11 +36,15 @@ interface OpenMemories {
 
 async function open({ context }: Call, place: Place): Promise<OpenMemories> {
   const runtime = runtimeOf(context)
-  const embedder = chooseEmbedder(context.settings.model, runtime, new MetricsBySource(runtime.now))
+  const embedder = chooseEmbedder(
+    context.settings.model,
+    findSentenceModel(),
+    runtime,
+    new MetricsBySource(runtime.now),
+  )
   const memories = new Memories()
   const title = await memories.open(place, embedder)
-  const way = embedder.semantic ? 'meaning' : 'their words'
-  return { memories, title: `${title}, texts are found by ${way} (${embedder.name})` }
+  return { memories, title: `${title}, texts are found by ${wayOf(embedder)} (${embedder.name})` }
 }
 
 export async function exportMemories(call: Call): Promise<number> {

@@ -13,6 +13,12 @@ const GOOD = /article|body|content|entry|main|page|post|text|blog|story/i
 const BAD =
   /-ad-|hidden|banner|combx|comment|com-|contact|cookie|footer|gdpr|masthead|media|meta|outbrain|popup|promo|related|scroll|share|shoutbox|sidebar|skyscraper|sponsor|shopping|tags|widget|newsletter|subscribe|breadcrumb|pagination/i
 const HOLDERS: ReadonlySet<string> = new Set(['p', 'pre', 'blockquote', 'td', 'li', 'dd', 'figcaption'])
+const COMMENTS: ReadonlySet<string> = new Set(
+  'comments comment-list commentlist comments-area comments-section comment-section disqus_thread'.split(' '),
+)
+const OFF_SCREEN: ReadonlySet<string> = new Set(
+  'sr-only visually-hidden visuallyhidden screen-reader-text screen-reader-only'.split(' '),
+)
 /** Less is no article, and then all of the page's body is better. */
 const LEAST = 200
 
@@ -65,11 +71,22 @@ function bodyOf(root: Element): Element {
 export function isDropped(element: Element): 'seen' | 'furniture' | 'hidden' {
   const { tag, attributes } = element
   if (isHidden(attributes)) return NEVER_TEXT.split(' ').includes(tag) ? 'furniture' : 'hidden'
-  return DROPPED.has(tag) ? 'furniture' : 'seen'
+  return DROPPED.has(tag) || holdsComments(attributes) ? 'furniture' : 'seen'
+}
+
+/** What readers have written below an article. */
+function holdsComments(attributes: ReadonlyMap<string, string>): boolean {
+  return [...wordsOf(attributes, 'id'), ...wordsOf(attributes, 'class')].some((word) => COMMENTS.has(word))
+}
+
+function wordsOf(attributes: ReadonlyMap<string, string>, name: string): readonly string[] {
+  return attributes.get(name)?.toLowerCase().split(/\s+/) ?? []
 }
 
 function isHidden(attributes: ReadonlyMap<string, string>): boolean {
   if (attributes.has('hidden')) return true
+  // Only a screen reader says it, and a model reads it.
+  if (wordsOf(attributes, 'class').some((word) => OFF_SCREEN.has(word))) return true
   const style = attributes.get('style')?.toLowerCase().replaceAll(/\s/g, '') ?? ''
   return /display:none|visibility:hidden|font-size:0(?![.\d]*[1-9])|opacity:0(?![.\d]*[1-9])|text-indent:-\d{3}/.test(
     style,

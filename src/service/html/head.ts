@@ -1,3 +1,4 @@
+import { readLinkedData } from './linked-data.ts'
 import { descendants, textOf, type Element } from './tree.ts'
 
 /** The metadata of a page. */
@@ -16,6 +17,7 @@ const LONGEST = 500
 
 export function readHead(root: Element): Head {
   const metas = new Map<string, string>()
+  const scripts: string[] = []
   let title: string | null = null
   let heading: string | null = null
   let lang: string | null = null
@@ -26,7 +28,9 @@ export function readHead(root: Element): Head {
     if (tag === 'meta') {
       const name = (attributes.get('property') ?? attributes.get('name') ?? '').toLowerCase()
       if (!metas.has(name)) metas.set(name, attributes.get('content') ?? '')
-    } else if (tag === 'title') title ??= clean(textOf(element))
+    } else if (tag === 'script' && attributes.get('type')?.toLowerCase() === 'application/ld+json')
+      scripts.push(textOf(element))
+    else if (tag === 'title') title ??= clean(textOf(element))
     else if (tag === 'h1') heading ??= clean(textOf(element))
     else if (tag === 'html') lang ??= clean(attributes.get('lang') ?? '')
     else if (tag === 'time') time ??= clean(attributes.get('datetime') ?? '')
@@ -35,13 +39,15 @@ export function readHead(root: Element): Head {
   }
   const meta = (...names: readonly string[]): string | null =>
     names.map((name) => clean(metas.get(name) ?? '')).find((text) => text !== null) ?? null
-  const published = meta('article:published_time', 'date', 'dc.date', 'dcterms.created') ?? time
+  const stated = readLinkedData(scripts)
+  const published =
+    meta('article:published_time', 'date', 'dc.date', 'dcterms.created') ?? stated.published_at ?? time
   return {
-    title: meta('og:title') ?? title ?? heading,
-    description: meta('description', 'og:description'),
-    byline: meta('author', 'article:author', 'dc.creator'),
-    site_name: meta('og:site_name', 'application-name'),
-    lang: lang ?? meta('og:locale', 'content-language'),
+    title: meta('og:title') ?? clean(stated.title ?? '') ?? title ?? heading,
+    description: meta('description', 'og:description') ?? clean(stated.description ?? ''),
+    byline: meta('author', 'article:author', 'dc.creator') ?? clean(stated.byline ?? ''),
+    site_name: meta('og:site_name', 'application-name') ?? clean(stated.site_name ?? ''),
+    lang: lang ?? meta('og:locale', 'content-language') ?? clean(stated.lang ?? ''),
     published_at: published === null ? null : instant(published),
     canonical,
     generator: meta('generator'),

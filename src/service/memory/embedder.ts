@@ -4,6 +4,8 @@ export interface Embedder {
   readonly name: string
   /** Whether it knows meanings, or only words. */
   readonly semantic: boolean
+  /** Languages (BCP 47) whose texts it knows by meaning; undefined: those of an outside model, which does not say. */
+  readonly languages: readonly string[] | undefined
   /** Cosine from which two texts without a common word count as similar. */
   readonly floor: number
   /** Weight of nearness in the score of a memory, from 0 to 1; the rest is the weight of words. */
@@ -16,6 +18,12 @@ export async function embedOne(embedder: Embedder, text: string, signal: AbortSi
   const [vector] = await embedder.embed([text], signal)
   if (vector === undefined) throw new Error(`${embedder.name} gave no vector`)
   return vector
+}
+
+/** How it finds texts, in words for the operator. */
+export function wayOf({ semantic, languages }: Embedder): string {
+  if (!semantic) return 'their words'
+  return languages === undefined ? 'meaning' : `meaning in ${languages.join(', ')}, else by their words`
 }
 
 /** In pgvector's format, which keeps seven digits. */

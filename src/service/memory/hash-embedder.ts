@@ -13,6 +13,7 @@ const PIECES = 0.5
 export const hashEmbedder: Embedder = {
   name: 'hash-v1',
   semantic: false,
+  languages: [],
   // Of 28,925 pairs of texts without a common word, one in a thousand is nearer than 0.18.
   floor: 0.2,
   weight: 0.3,

@@ -41,6 +41,7 @@ const REPLY = compileShape<{
 export class ModelEmbedder implements Embedder {
   readonly name: string
   readonly semantic = true
+  readonly languages = undefined
   // Models place unrelated texts at different distances, so only what is far in each of them is left out.
   readonly floor = 0.1
   readonly weight = 0.6

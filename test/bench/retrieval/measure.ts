@@ -14,10 +14,19 @@ export interface Remembered {
 export const KINDS = ['lexical', 'morphology', 'paraphrase'] as const
 
 export function readMemories(): readonly Remembered[] {
-  const lines = readFileSync(new URL('./memories.jsonl', import.meta.url), 'utf8')
+  return readLines('./memories.jsonl')
+}
+
+/** Written before any model was tried on them, and never tuned on. */
+export function readNotes(): readonly Pick<Remembered, 'text' | 'paraphrase'>[] {
+  return readLines('./notes.jsonl')
+}
+
+function readLines<Line>(path: string): readonly Line[] {
+  const lines = readFileSync(new URL(path, import.meta.url), 'utf8')
     .trim()
     .split('\n')
-  return lines.map((line) => JSON.parse(line) as Remembered)
+  return lines.map((line): Line => JSON.parse(line))
 }
 
 export interface Score {

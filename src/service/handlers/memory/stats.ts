@@ -18,11 +18,11 @@ export function stats(memories: Memories): Handler<'memory/stats'> {
   return async (_parameters, { keep, signer }) => {
     const store = await memories.store()
     const { value } = await keep('memory-totals', COUNTED, isTotals, () => store.totals())
-    const { name: embedder, semantic } = store.embedder
+    const { name: embedder, semantic, languages = null } = store.embedder
     const own = signer === undefined ? {} : { wallet: tellUsage(await store.usage(namespaceOfKey(signer))) }
     return {
       source: SOURCE,
-      body: { ...value, embedder, semantic, retention: 'permanent', limits: LIMITS, ...own },
+      body: { ...value, embedder, semantic, languages, retention: 'permanent', limits: LIMITS, ...own },
     }
   }
 }

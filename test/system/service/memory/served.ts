@@ -121,7 +121,7 @@ t.test('sells memories to wallets on the server that an operator runs', async (t
     await buy(yours, 'memory_write', { text: 'Your account is with Southbank' })
     const found = await buy(yours, 'memory_search', { query: 'My account is with Northbank' })
     t.strictSame(textsOf(found, 'results'), ['Your account is with Southbank'])
-    t.equal(found.content['embedder'], 'hash-v1')
+    t.equal(found.content['embedder'], 'hash-v1+use-lite-en')
     const named = await call('memory_search', { query: 'Northbank', wallet: addressOf(mine) })
     t.ok(named.isError)
     t.equal(await shop.onchain.charges(addressOf(yours)), 2)
@@ -218,7 +218,7 @@ t.test('sells memories to wallets on the server that an operator runs', async (t
       wallet: `eip155:${addressOf(key).toLowerCase()}`,
       text: 'I live in the lighthouse',
       tags: ['home'],
-      embedder: 'hash-v1',
+      embedder: 'hash-v1+use-lite-en',
     })
     t.match(await run('forget', ...own), { code: 0, stdout: /^forgot 1 memories/ })
     t.match(await run('reindex'), { code: 0, stdout: /^reindexed 0 memories/ })

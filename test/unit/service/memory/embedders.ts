@@ -2,10 +2,12 @@ import { createHash } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import t, { type Test } from 'tap'
 import { chooseEmbedder } from '../../../../src/service/memory/choose-embedder.ts'
-import type { Embedder } from '../../../../src/service/memory/embedder.ts'
+import { wayOf, type Embedder } from '../../../../src/service/memory/embedder.ts'
 import { hashEmbedder } from '../../../../src/service/memory/hash-embedder.ts'
 import { relatedTerms } from '../../../../src/service/memory/related.ts'
+import { isEnglish } from '../../../../src/service/memory/sentence-embedder.ts'
 import { termsOf } from '../../../../src/service/memory/terms.ts'
+import { findSentenceModel } from '../../../../src/service/sentences/sentence-model.ts'
 import { MetricsBySource } from '../../../../src/service/sources/source-metrics.ts'
 import { measure, readMemories } from '../../../bench/retrieval/measure.ts'
 import { listening } from '../../../support/http.ts'
@@ -60,6 +62,49 @@ t.test('finds the related words of any English word, and only those', async (t) 
   t.ok(relatedTerms('car').every(({ share }) => share > 0 && share < 1))
 })
 
+function chosen(model: Parameters<typeof chooseEmbedder>[1]): Embedder {
+  return chooseEmbedder(undefined, model, runtime, new MetricsBySource(now))
+}
+
+t.test('knows words alone where no model is installed', async (t) => {
+  t.equal(chosen(undefined), hashEmbedder)
+  t.strictSame([hashEmbedder.languages, wayOf(hashEmbedder)], [[], 'their words'])
+})
+
+t.test('loads the sentence model for the first English text, and answers any text', async (t) => {
+  let threads = 0
+  const count = (): void => {
+    threads += 1
+  }
+  process.on('worker', count)
+  t.teardown(() => process.off('worker', count))
+  const embedder = chosen(findSentenceModel())
+  t.match(embedder, { name: 'hash-v1+use-lite-en', semantic: true, languages: ['en'] })
+  t.equal(wayOf(embedder), 'meaning in en, else by their words')
+  const foreign = ['Die Rechnung geht an den Buchhalter.', '请记住这个', '😀', '']
+  const spelled = await embedder.embed(foreign, patient)
+  t.equal(threads, 0, 'other languages do not need it')
+  const hostile = [
+    'the a '.repeat(1_333),
+    `the ${'\ufb03'.repeat(7_990)}`,
+    `the ${'a'.repeat(7_990)}`,
+    'the __proto__ constructor',
+    'the \ud800 \0\u2581',
+  ]
+  const vectors = await embedder.embed(['the cat', ...foreign, ...hostile], patient)
+  t.equal(threads, 1)
+  t.ok([...spelled, ...vectors].every((vector) => vector.length === 896))
+  t.ok([...spelled, ...vectors].every((vector) => Math.abs(Math.hypot(...vector) - 1) < 1e-5))
+  t.strictSame(vectors.slice(1, 5).map(rounded), spelled.map(rounded))
+})
+
+t.test('tells English from other languages, also in a few words', async (t) => {
+  for (const text of ['preferred currency', 'Okafor invoice PDF accountant', 'when is lunch'])
+    t.ok(isEnglish(text), text)
+  for (const text of ['Rechnung Buchhalter schicken', '发票 会计', 'zzzz qqqq', '', 'où est le chat'])
+    t.notOk(isEnglish(text), text)
+})
+
 interface Asked {
   readonly path: string | undefined
   readonly headers: IncomingHttpHeaders
@@ -85,7 +130,7 @@ async function openModel(
   const { url, close } = await listening(server)
   t.teardown(close)
   const model = { baseUrl: `${url}/v1`, apiKey: 'a key that nobody may read', embeddingModel: 'nomic' }
-  return { embedder: chooseEmbedder(model, runtime, new MetricsBySource(now)), asked }
+  return { embedder: chooseEmbedder(model, findSentenceModel(), runtime, new MetricsBySource(now)), asked }
 }
 
 const GOOD = [

@@ -139,7 +139,7 @@ t.test('dates festivals of one country as published from 2024 to 2030', async (t
   const published: readonly (readonly [id: string, name: string, country: string, days: string])[] = [
     ['thanksgiving', 'Thanksgiving Day', 'CA', '10-14 10-13 10-12 10-11 10-09 10-08 10-14'],
     ['thanksgiving', 'Thanksgiving Day', 'US', '11-28 11-27 11-26 11-25 11-23 11-22 11-28'],
-    ['mid_autumn', 'Mid-Autumn Festival', 'KR', '09-17 10-06 09-25 09-15 10-03 09-22 09-12'],
+    ['chuseok', 'Chuseok', 'KR', '09-17 10-06 09-25 09-15 10-03 09-22 09-12'],
     ['eid_al_adha', 'Eid al-Adha', 'SA', '06-16 06-06 05-27 05-16 05-05 04-24 04-13'],
     ['eid_al_adha', 'Eid al-Adha', 'AE', '06-16 06-06 05-27 05-16 05-05 04-24 04-13'],
     ['mothers_day', "Mother's Day", 'RU', '11-24 11-30 11-29 11-28 11-26 11-25 11-24'],
@@ -151,6 +151,8 @@ t.test('dates festivals of one country as published from 2024 to 2030', async (t
     ['holi', 'Holi', 'IN', '03-25 03-14 03-04 03-22 03-11 03-01 03-20'],
     ['qixi', 'Qixi Festival', 'CN', '08-10 08-29 08-19 08-08 08-26 08-16 08-05'],
     ['loy_krathong', 'Loy Krathong', 'TH', '11-15 11-05 11-24 11-13 11-01 11-20 11-09'],
+    ['purim', 'Purim', 'IL', '03-24 03-14 03-03 03-23 03-12 03-01 03-19'],
+    ['bonfire_night', 'Bonfire Night', 'GB', '11-05 11-05 11-05 11-05 11-05 11-05 11-05'],
     ['day_of_the_dead', 'Day of the Dead', 'MX', '11-02 11-02 11-02 11-02 11-02 11-02 11-02'],
   ]
   const listed = new Map<string, readonly JsonObject[]>()
@@ -166,6 +168,19 @@ t.test('dates festivals of one country as published from 2024 to 2030', async (t
     const found = year.filter((each) => each['name'] === name).map(dateOf)
     t.strictSame(found, [expected[2]], `${name} as listed in ${country}`)
   }
+})
+
+t.test('lists the feasts of a religion only where many people keep it', async (t) => {
+  for (const [country, name, kept] of [
+    ['KR', 'Yom Kippur', false],
+    ['KR', 'Diwali', false],
+    ['JP', 'Eid al-Fitr', false],
+    ['DE', 'Eid al-Fitr', true],
+    ['GB', 'Diwali', true],
+    ['US', 'Purim', true],
+    ['IL', 'Yom Kippur', true],
+  ] as const)
+    t.equal((await datesOf(name, country, 2026)).length > 0, kept, `${name} in ${country}`)
 })
 
 t.test('dates the occasions of 86 countries as two other tables do, but for listed days', async (t) => {
@@ -195,7 +210,7 @@ t.test('dates Easter and Christmas by the church of the country', async (t) => {
 
 t.test('counts a feast within a holiday of several days as a public holiday', async (t) => {
   for (const [country, from, date, name] of [
-    ['KR', '2026-09-20', '2026-09-25', 'Mid-Autumn Festival'],
+    ['KR', '2026-09-20', '2026-09-25', 'Chuseok'],
     ['SA', '2026-05-20', '2026-05-27', 'Eid al-Adha'],
     // Announced for the day after the one that the holiday library reckons.
     ['MY', '2025-06-01', '2025-06-07', 'Eid al-Adha'],
