@@ -18,13 +18,17 @@ interface LmdbAnswers {
   readonly values: Database<Buffer, Key>
   /** Makes changes in one commit, which is durable when it resolves. */
   readonly change: <T>(work: () => T) => Promise<T>
+  /** Makes a change with the next commit. */
+  readonly join: (work: () => void) => Promise<void>
   readonly now: () => number
   /** Store for streams and larger answers. */
   readonly files: AnswerStore
 }
 
 /** Stores small answers as values of the ledger’s database, others as files. */
-export function openLmdbAnswers({ values, change, now, files }: LmdbAnswers): AnswerStore {
+export function openLmdbAnswers({ values, change, join, now, files }: LmdbAnswers): AnswerStore {
+  /** Values on their way into the database. */
+  const joining = new Map<string, Buffer>()
   const pageAfter = (last?: Key): { key: Key; value: Buffer }[] =>
     Array.from(
       values.getRange({ ...(last === undefined ? {} : { start: last, exclusiveStart: true }), limit: PAGE }),
@@ -43,18 +47,25 @@ export function openLmdbAnswers({ values, change, now, files }: LmdbAnswers): An
       return writePieces(answer, body, {
         pieceBytes: LARGEST_VALUE,
         append: async () => undefined,
-        finish: () => change(() => void values.put(key, value)),
+        // The record that refers to it is changed next: both are stored, or neither is.
+        finish: async () => {
+          const place = key.join(' ')
+          joining.set(place, value)
+          const stored = join(() => void values.put(key, value)).catch(() => undefined)
+          void stored.then(() => joining.delete(place))
+        },
         abandon: async () => undefined,
       })
     },
     read: async (id, reference) => {
-      const value = values.get([id, reference.attempt])
+      const key: Key = [id, reference.attempt]
+      const value = joining.get(key.join(' ')) ?? values.get(key)
       if (value === undefined) return files.read(id, reference)
       return readPieces(id, reference, LARGEST_VALUE, async () => value.subarray(HEAD_BYTES))
     },
     delete: async (id, reference) => {
       const key: Key = [id, reference.attempt]
-      if (values.doesExist(key)) await change(() => void values.remove(key))
+      if (joining.has(key.join(' ')) || values.doesExist(key)) await change(() => void values.remove(key))
       else await files.delete(id, reference)
     },
     sweep: async (at, isKept) => {

@@ -1,0 +1,70 @@
+import type { RootDatabase } from 'lmdb'
+import { commit } from './lmdb-store.ts'
+
+/** How long a change that joins another waits for one. */
+const JOINED_WITHIN_MS = 100
+
+/** The commits of one store: each costs a flush to the disk, whatever it contains. */
+export interface Commits {
+  /** Makes changes in one commit, which is on disk when this resolves. Rejects with `LedgerError`. */
+  readonly change: <T>(work: () => T) => Promise<T>
+  /**
+   * Makes a change in the commit of whatever is changed next, and before it; after a moment, in a commit of its own. When
+   * that commit fails, this rejects, and the change is made with the next one.
+   */
+  readonly join: (work: () => void) => Promise<void>
+  /** Makes the changes that wait for others. */
+  readonly flush: () => Promise<void>
+}
+
+interface Joining {
+  readonly work: () => void
+  readonly resolve: () => void
+  readonly reject: (fault: unknown) => void
+}
+
+/** `check` is called in each transaction before its changes, and may throw. */
+export function openCommits(root: RootDatabase, check: () => void): Commits {
+  let joining: readonly Joining[] = []
+  let timer: NodeJS.Timeout | undefined
+  const wait = (all: readonly Joining[]): void => {
+    joining = all
+    timer ??= setTimeout(() => void flush().catch(() => undefined), JOINED_WITHIN_MS)
+  }
+  const change = async <T>(work: () => T): Promise<T> => {
+    const joined = joining
+    joining = []
+    clearTimeout(timer)
+    timer = undefined
+    let isStored = false
+    try {
+      const result = await commit(root, () => {
+        check()
+        for (const each of joined) each.work()
+        // A fault of `work` does not keep its transaction from being stored; nor does it undo what has joined it.
+        isStored = true
+        const made = work()
+        isStored = false
+        return made
+      })
+      isStored = true
+      return result
+    } catch (fault) {
+      if (!isStored && joined.length > 0) {
+        wait([...joined, ...joining])
+        for (const { reject } of joined) reject(fault)
+      }
+      throw fault
+    } finally {
+      if (isStored) for (const { resolve } of joined) resolve()
+    }
+  }
+  const flush = async (): Promise<void> => {
+    if (joining.length > 0) await change(() => undefined)
+  }
+  return {
+    change,
+    join: (work) => new Promise((resolve, reject) => wait([...joining, { work, resolve, reject }])),
+    flush,
+  }
+}
