@@ -1,23 +1,21 @@
 import type { RootDatabase } from 'lmdb'
 import { commit } from './lmdb-store.ts'
 
-/** How long a change that joins another waits for one. */
-const JOINED_WITHIN_MS = 100
-
 /** The commits of one store: each costs a flush to the disk, whatever it contains. */
 export interface Commits {
   /** Makes changes in one commit, which is on disk when this resolves. Rejects with `LedgerError`. */
   readonly change: <T>(work: () => T) => Promise<T>
   /**
-   * Makes a change in the commit of whatever is changed next, and before it; after a moment, in a commit of its own. When
-   * that commit fails, this rejects, and the change is made with the next one.
+   * Makes a change in the commit of whatever is changed next, and before it; after `within` milliseconds, in a commit of
+   * its own. When that commit fails, this rejects, and the change is made with the next one.
    */
-  readonly join: (work: () => void) => Promise<void>
+  readonly join: (within: number, work: () => void) => Promise<void>
   /** Makes the changes that wait for others. */
   readonly flush: () => Promise<void>
 }
 
 interface Joining {
+  readonly within: number
   readonly work: () => void
   readonly resolve: () => void
   readonly reject: (fault: unknown) => void
@@ -26,15 +24,19 @@ interface Joining {
 /** `check` is called in each transaction before its changes, and may throw. */
 export function openCommits(root: RootDatabase, check: () => void): Commits {
   let joining: readonly Joining[] = []
-  let timer: NodeJS.Timeout | undefined
+  let timer: { readonly timeout: NodeJS.Timeout; readonly at: number } | undefined
   const wait = (all: readonly Joining[]): void => {
     joining = all
-    timer ??= setTimeout(() => void flush().catch(() => undefined), JOINED_WITHIN_MS)
+    const at = performance.now() + Math.min(...all.map(({ within }) => within))
+    if (timer !== undefined && at >= timer.at) return
+    clearTimeout(timer?.timeout)
+    const timeout = setTimeout(() => void flush().catch(() => undefined), at - performance.now())
+    timer = { timeout, at }
   }
   const change = async <T>(work: () => T): Promise<T> => {
     const joined = joining
     joining = []
-    clearTimeout(timer)
+    clearTimeout(timer?.timeout)
     timer = undefined
     let isStored = false
     try {
@@ -64,7 +66,8 @@ export function openCommits(root: RootDatabase, check: () => void): Commits {
   }
   return {
     change,
-    join: (work) => new Promise((resolve, reject) => wait([...joining, { work, resolve, reject }])),
+    join: (within, work) =>
+      new Promise((resolve, reject) => wait([...joining, { within, work, resolve, reject }])),
     flush,
   }
 }

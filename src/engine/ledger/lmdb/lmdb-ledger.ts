@@ -115,7 +115,7 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
     answers: openLmdbAnswers({
       values: root.openDB({ name: 'answers', encoding: 'binary' }),
       change,
-      join: joinNext,
+      join: (work) => joinNext(JOINED_MS, work),
       now: () => Date.now(),
       files: openAnswerFiles(join(directory, 'answers')),
     }),
@@ -177,7 +177,7 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
       },
     },
     counts: {
-      add: (date, added) => joinNext(() => counts.add(date, added)),
+      add: (date, added) => joinNext(JOINED_MS, () => counts.add(date, added)),
       read: async (first, last) => counts.read(first, last),
     },
     due: async (queue, now, limit) => found(indexes.due(queue, now, limit)),
@@ -193,7 +193,7 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
     listExpiring: async (name, now) => {
       check()
       // Nobody waits for it: those that have expired are not listed.
-      if (facts.haveEnded(now)) joinNext(() => facts.forget(now)).catch(() => undefined)
+      if (facts.haveEnded(now)) joinNext(FORGOTTEN_MS, () => facts.forget(now)).catch(() => undefined)
       return facts.recall(name, now)
     },
     lease: (name, owner, now, until) =>
@@ -209,7 +209,7 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
         return { name, owner, fencingToken: fence, leaseState: left }
       }),
     release: ({ name, fencingToken: fence }, left) =>
-      joinNext(() => {
+      joinNext(JOINED_MS, () => {
         if (leases.get(name)?.fence === fence)
           void leases.put(name, { owner: '', until: 0, length: 0, fence, left })
       }),
@@ -220,6 +220,11 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
     },
   }
 }
+
+/** How long changes that others may have to wait for are kept for the next commit. */
+const JOINED_MS = 100
+/** The same for the deletion of facts that nobody sees any more. */
+const FORGOTTEN_MS = 60_000
 
 /** Records of one transaction while totals are worked out again. */
 const REBUILT_AT_ONCE = 200
