@@ -345,9 +345,8 @@ function startGeneration(place: Worker): Generation {
   // Node.js then reports the modules that it loads or does not find, as to its own --watch.
   const worker = cluster.fork({ WATCH_REPORT_DEPENDENCIES: '1' })
   // Its last messages may arrive after its end, and before the channel is closed.
-  const ended = Promise.all([once(worker, 'exit'), once(worker, 'disconnect')]).then(
-    ([[code]]): Ending =>
-      typeof code === 'number' ? { kind: 'exited', code } : { kind: 'killed', code: 1 },
+  const ended = Promise.all([once(worker, 'exit'), once(worker, 'disconnect')]).then(([[code]]): Ending =>
+    typeof code === 'number' ? { kind: 'exited', code } : { kind: 'killed', code: 1 },
   )
   const reported = (kind: Report['kind']): Promise<void> =>
     new Promise((resolve) =>
