@@ -91,7 +91,7 @@ function testWorkers(store: string, openOne: (t: Test, catalog: string) => Promi
       t.match(text, /^ratecard_payments_unknown 0$/m, 'what is read from the ledger is not multiplied')
     })
 
-    await t.test('read a changed catalog, all of them', async (t) => {
+    await t.test('read a changed catalog, all of them', async () => {
       writeFileSync(catalog, readFileSync(catalog, 'utf8').replace('Works where', 'Works wherever'))
       shop.server.process.kill('SIGHUP')
       await until('one revision is served by all', async () => {
