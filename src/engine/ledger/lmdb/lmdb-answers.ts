@@ -29,6 +29,11 @@ interface LmdbAnswers {
 export function openLmdbAnswers({ values, change, join, now, files }: LmdbAnswers): AnswerStore {
   /** Values on their way into the database. */
   const joining = new Map<string, Buffer>()
+  const isKept = (key: Key): boolean => joining.has(key.join(' ')) || values.doesExist(key)
+  const remove = (key: Key): Promise<void> => {
+    joining.delete(key.join(' '))
+    return change(() => void values.remove(key))
+  }
   const pageAfter = (last?: Key): { key: Key; value: Buffer }[] =>
     Array.from(
       values.getRange({ ...(last === undefined ? {} : { start: last, exclusiveStart: true }), limit: PAGE }),
@@ -38,7 +43,7 @@ export function openLmdbAnswers({ values, change, join, now, files }: LmdbAnswer
       const key: Key = [answer.id, answer.attempt]
       if (!(body instanceof Uint8Array) || body.length > LARGEST_VALUE) {
         // An earlier run of the same attempt may have stored a small answer.
-        if (values.doesExist(key)) await change(() => values.remove(key))
+        if (isKept(key)) await remove(key)
         return files.write(answer, body)
       }
       const value = Buffer.allocUnsafe(HEAD_BYTES + body.length)
@@ -52,7 +57,7 @@ export function openLmdbAnswers({ values, change, join, now, files }: LmdbAnswer
           const place = key.join(' ')
           joining.set(place, value)
           const stored = join(() => void values.put(key, value)).catch(() => undefined)
-          void stored.then(() => joining.delete(place))
+          void stored.then(() => joining.get(place) === value && joining.delete(place))
         },
         abandon: async () => undefined,
       })
@@ -65,7 +70,7 @@ export function openLmdbAnswers({ values, change, join, now, files }: LmdbAnswer
     },
     delete: async (id, reference) => {
       const key: Key = [id, reference.attempt]
-      if (joining.has(key.join(' ')) || values.doesExist(key)) await change(() => void values.remove(key))
+      if (isKept(key)) await remove(key)
       else await files.delete(id, reference)
     },
     sweep: async (at, isKept) => {
