@@ -238,36 +238,39 @@ export async function supervise(
     void signals.stopped.then(stopAll)
     signals.onReload(() => order({ kind: 'reload' }, crew))
     const over = new Promise<number>((resolve) => {
-      /** Starts a process again that serves no more, until its place is taken by another generation. */
-      const follow = (generation: Generation, pauseMs = FIRST_PAUSE_MS): void => {
-        const since = performance.now()
-        void generation.ended.then(async ({ kind, code }) => {
+      /** Starts a process again that serves no more, until another generation takes its place. */
+      const follow = async (first: Generation): Promise<void> => {
+        let generation = first
+        let pause = FIRST_PAUSE_MS
+        for (;;) {
+          const since = performance.now()
+          const { kind, code } = await generation.ended
           if (!crew.includes(generation)) return
-          const { place } = generation.worker
-          const { served } = generation
+          const { worker, served } = generation
           const isRefused = served === undefined && kind === 'exited'
           if (isStopping || workers === 1 || isRefused) {
             if (!isStopping) stopAll('SIGTERM')
             return resolve(code)
           }
-          const pause = performance.now() - since >= SOUND_MS ? FIRST_PAUSE_MS : pauseMs
-          const message = `worker ${place + 1} of ${workers} has ended and is started again`
+          if (performance.now() - since >= SOUND_MS) pause = FIRST_PAUSE_MS
+          const message = `worker ${worker.place + 1} of ${workers} has ended and is started again`
           log.write({ level: 'error', event: 'fault', message, fields: { code } })
           await delay(pause)
-          if (isStopping || !crew.includes(generation)) return isStopping ? resolve(code) : undefined
+          if (isStopping) return resolve(code)
+          if (!crew.includes(generation)) return
+          pause = Math.min(pause * 2, LONGEST_PAUSE_MS)
           const beside = served ?? crew.find((each) => each.served !== undefined)?.served
-          const next = begin(place, beside)
-          crew = crew.with(place, next)
-          follow(next, Math.min(pause * 2, LONGEST_PAUSE_MS))
-        })
+          generation = begin(worker.place, beside)
+          crew = crew.with(worker.place, generation)
+        }
       }
       const beginning = beginAll()
       crew = Array.from(running)
-      for (const each of crew) follow(each)
+      for (const each of crew) void follow(each)
       void beginning.then((begun) => {
         // The first one may have been started again meanwhile.
         crew = [...crew.slice(0, 1), ...begun.slice(1)]
-        for (const each of begun.slice(1)) follow(each)
+        for (const each of begun.slice(1)) void follow(each)
         if (!isWatching || isStopping) return
         const modulesOf = (all: readonly Generation[]): Map<string, Mark> =>
           new Map(all.flatMap(({ modules }) => Array.from(modules)))
@@ -288,7 +291,7 @@ export async function supervise(
           watch.note(modulesOf(later))
           const before = crew
           crew = later
-          for (const each of later) follow(each)
+          for (const each of later) void follow(each)
           order({ kind: 'leave' }, before)
           await Promise.all(before.map(({ left, ended }) => Promise.race([left, ended])))
           log.write({ level: 'info', event: 'reload', message: 'handlers loaded again, in a new process' })
