@@ -49,6 +49,10 @@ export const COMMANDS: readonly Command[] = [
       sandbox: { text: 'use play money on local chains; needs no configuration' },
       offline: { text: 'answer with invented data instead of querying outside sources; needs --sandbox' },
       watch: { text: 'reload your handlers when their files change, without dropping a request' },
+      workers: {
+        value: 'N',
+        text: 'processes that serve together on one port, or auto: as many as there are cores; default: 1',
+      },
       console: {
         value: 'PORT',
         optional: true,

@@ -8,6 +8,8 @@ import { painter } from './terminal-text.ts'
 
 /** Lines are written together when this many bytes are waiting, or after this time. */
 const TOGETHER_BYTES = 16_384
+/** The same where several processes write to one pipe, which keeps so many bytes of a write together. */
+const IN_ONE_PIECE_BYTES = 4_096
 const FLUSH_MS = 500
 /** Limit of unwritten bytes; later lines are dropped, since a log must neither stop a service nor fill its memory. */
 const KEPT_BYTES = 16 * 1024 * 1024
@@ -48,6 +50,8 @@ export interface Log {
 }
 
 interface LogSettings extends Pick<Env, 'logLevel' | 'color' | 'hide'> {
+  /** `shared`: other processes write to the same place. */
+  readonly writer: 'alone' | 'shared'
   readonly terminal: Pick<Terminal, 'err' | 'logReader'>
   readonly now: () => number
 }
@@ -56,13 +60,13 @@ interface LogSettings extends Pick<Env, 'logLevel' | 'color' | 'hide'> {
  * Lines are JSON for a program, short for a person. A line of a request holds nothing that was asked, sent or paid with;
  * `hide` removes addresses and keys from the rest.
  */
-export async function openLog({ logLevel, color, hide, terminal, now }: LogSettings): Promise<Log> {
+export async function openLog({ logLevel, color, hide, terminal, writer, now }: LogSettings): Promise<Log> {
   const wanted = logLevel === 'silent' ? [] : LEVELS.slice(LEVELS.indexOf(logLevel))
   const isWanted = (level: Level): boolean => wanted.includes(level)
   const isForPeople = terminal.logReader === 'person' || color === true
   const { observe, line, close } = isForPeople
     ? linesForPeople(terminal, isWanted, hide, color ?? true)
-    : await linesForPrograms(isWanted, hide, terminal.err)
+    : await linesForPrograms(isWanted, hide, terminal.err, writer)
   const write = (event: LogEvent): void => {
     if (isWanted(event.level) || isRefusal(event)) line(event)
   }
@@ -112,8 +116,12 @@ async function linesForPrograms(
   isWanted: (level: Level) => boolean,
   hide: (text: string) => string,
   err: (line: string) => void,
+  writer: LogSettings['writer'],
 ): Promise<Lines> {
-  const { write, writeNow, close } = await openStderr(err)
+  const { write, writeNow, close } = await openStderr(
+    err,
+    writer === 'alone' ? TOGETHER_BYTES : IN_ONE_PIECE_BYTES,
+  )
   const time = isoTime()
   // A line of pino's own costs a tenth of an unpaid answer: what repeats is written out once, and there are no more kinds
   // of lines than the catalog allows.
@@ -163,7 +171,10 @@ function isLike(one: AccessRecord, other: AccessRecord): boolean {
  * Writes lines of two parts, many at a time. They become bytes at once: text that is strung together and kept for a while
  * costs more than all the rest. All lines take the same way, so that none is written into another.
  */
-async function openStderr(err: (line: string) => void): Promise<
+async function openStderr(
+  err: (line: string) => void,
+  together: number,
+): Promise<
   Pick<Log, 'close'> & {
     readonly write: (begin: Buffer, end: string) => void
     readonly writeNow: (line: string) => void
@@ -174,9 +185,10 @@ async function openStderr(err: (line: string) => void): Promise<
     fd: STDERR,
     sync: false,
     maxLength: KEPT_BYTES,
+    maxWrite: together,
   })
   destination.on('error', () => undefined)
-  const page = Buffer.allocUnsafe(TOGETHER_BYTES)
+  const page = Buffer.allocUnsafe(together)
   let used = 0
   let isOpen = true
   const turn = (): void => {
@@ -188,7 +200,7 @@ async function openStderr(err: (line: string) => void): Promise<
   process.prependListener('exit', turn)
   return {
     write: (begin, end) => {
-      if (used + begin.length + LONGEST_END > TOGETHER_BYTES) turn()
+      if (used + begin.length + LONGEST_END > together) turn()
       used += begin.copy(page, used)
       used += page.write(end, used, 'latin1')
     },

@@ -58,6 +58,8 @@ export const COUNTED = {
 export interface Reading extends Counted {
   readonly name: string
   readonly kind: 'counter' | 'gauge'
+  /** How the values of processes that serve together become one. Default: counters are summed, of others the largest counts. */
+  readonly together?: 'sum'
   readonly rows: (readings: Readings) => readonly Row[] | Promise<readonly Row[]>
 }
 
@@ -189,6 +191,7 @@ export const READINGS: readonly Reading[] = [
   {
     name: 'ratecard_gas_spent',
     kind: 'gauge',
+    together: 'sum',
     help: 'What the mined transactions of this process have cost since its start, in units of the coin',
     labels: ['network', 'coin'],
     rows: byNetwork(({ totals }) => Number(totals.gasSpent) / WEI, withCoin),
@@ -196,6 +199,7 @@ export const READINGS: readonly Reading[] = [
   {
     name: 'ratecard_settlement_transactions',
     kind: 'gauge',
+    together: 'sum',
     help: 'Transactions of this process that were mined since its start; one may settle several payments',
     labels: ['network'],
     rows: byNetwork(({ totals }) => totals.transactions),

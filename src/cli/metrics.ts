@@ -1,4 +1,4 @@
-import type { Counter, Registry } from 'prom-client'
+import type { Aggregator, Counter, Registry } from 'prom-client'
 import type { AccessRecord } from '../engine/base/access-record.ts'
 import type { Reload } from '../engine/app/catalog-reload.ts'
 import type { RpcTransport } from '../engine/base/runtime.ts'
@@ -7,13 +7,16 @@ import type { OnFacilitatorOutcome } from '../engine/x402/facilitators/observed-
 import { COUNTED, READINGS, type Labels, type Reading } from './metric-table.ts'
 import { Readings, type MetricSources } from './metric-readings.ts'
 import { Revenue } from './revenue.ts'
+import type { Supervisor } from './supervisor.ts'
 
 export interface MetricsSettings extends MetricSources {
   /** Endpoints of the nodes by chain id. */
   readonly rpcUrls: Readonly<Record<number, string>>
+  /** The processes that serve together with this one; undefined: it serves alone. */
+  readonly others: Pick<Supervisor, 'counts' | 'onCount'> | undefined
 }
 
-/** What is counted in this process, in the text format of Prometheus; sum over processes when several are scraped. */
+/** What is counted in this process and those beside it, in the text format of Prometheus; sum over servers when several are scraped. */
 export interface Metrics {
   readonly observe: (access: AccessRecord) => void
   /** Called when this process has changed a payment. */
@@ -36,8 +39,10 @@ export async function openMetrics(settings: MetricsSettings): Promise<Metrics> {
   const [revenue, authorized] = [new Revenue(), new Revenue()]
   const readings = new Readings(settings, { revenue, authorized })
   for (const reading of READINGS) {
-    const { name, kind, help, labels } = reading
-    const made = { name, help, labelNames: [...labels], registers, collect: collectFrom(reading, readings) }
+    const { name, kind, help, labels, together = kind === 'counter' ? 'sum' : 'max' } = reading
+    const aggregator: Aggregator = together
+    const collect = collectFrom(reading, readings)
+    const made = { name, help, labelNames: [...labels], registers, collect, aggregator }
     void (kind === 'counter' ? new prom.Counter(made) : new prom.Gauge(made))
   }
   const count = counters(prom.Counter, registry)
@@ -49,6 +54,8 @@ export async function openMetrics(settings: MetricsSettings): Promise<Metrics> {
     registers,
   })
   const networkOf = new Map(Object.entries(settings.rpcUrls).map(([chain, url]) => [url, `eip155:${chain}`]))
+  const { others } = settings
+  others?.onCount(() => registry.getMetricsAsJSON())
   return {
     observe: ({ place: route, status, outcome, cause, ms, cached }) => {
       count('ratecard_requests_total', { route, status: String(status), outcome })
@@ -85,7 +92,10 @@ export async function openMetrics(settings: MetricsSettings): Promise<Metrics> {
     noteFacilitator: (outcome) => count('ratecard_facilitator_requests_total', { ...outcome }),
     noteReload: ({ kind }) =>
       count('ratecard_catalog_reloads_total', { result: kind === 'reloaded' ? 'served' : 'refused' }),
-    read: async () => ({ type: registry.contentType, text: await registry.metrics() }),
+    read: async () => {
+      const all = others && prom.AggregatorRegistry.aggregate(Array.from(await others.counts()))
+      return { type: registry.contentType, text: await (all ?? registry).metrics() }
+    },
   }
 }
 

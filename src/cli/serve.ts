@@ -1,4 +1,5 @@
 import cluster from 'node:cluster'
+import { availableParallelism } from 'node:os'
 import { OptionError } from '../engine/app/options.ts'
 import { LedgerError } from '../engine/base/errors.ts'
 import { systemRuntime } from '../engine/base/runtime.ts'
@@ -12,12 +13,14 @@ import { supervise } from './supervisor.ts'
 export async function serve(call: Call): Promise<number> {
   const plan = planOf(call)
   if (plan === undefined) return 64
-  const log = await openLog({ ...call.env, terminal: call.terminal, now: systemRuntime.now })
+  const writer = cluster.isWorker ? 'shared' : 'alone'
+  const log = await openLog({ ...call.env, terminal: call.terminal, writer, now: systemRuntime.now })
   try {
     const problems = contradictions(call, plan)
     if (problems.length > 0) throw new OptionError(problems)
-    if (!plan.watch || cluster.isWorker) return await runServer(call, plan, log)
-    return await supervise(log, () => startChains(plan, log))
+    const { workers, watch, drainMs } = plan
+    if (cluster.isWorker || (workers === 1 && !watch)) return await runServer(call, plan, log)
+    return await supervise(log, { workers, watch, drainMs }, () => startChains(plan, log))
   } catch (fault) {
     const lines = refusal(fault, plan)
     if (lines === undefined) throw fault
@@ -39,16 +42,34 @@ function planOf({ flags, env, terminal }: Call): Plan | undefined {
     terminal.err('ratecard serve: --console takes a port from 0 to 65535, as in --console=4022')
     return undefined
   }
+  const workers = workersOf(flags.text('workers') ?? '1')
+  if (workers === undefined) {
+    terminal.err(`ratecard serve: --workers takes a number from 1 to ${MOST_WORKERS}, or auto`)
+    return undefined
+  }
+  // Nobody sends requests to a sandbox through a proxy.
+  const isForDevelopment = flags.given('sandbox') || flags.given('watch')
   return {
     file: flags.text('catalog') ?? env.catalog,
     port: port === undefined ? env.port : Number(port),
     sandbox: flags.given('sandbox'),
     offline: flags.given('offline'),
     watch: flags.given('watch'),
+    workers,
+    drainMs: isForDevelopment ? 0 : env.drainSeconds * 1_000,
     consolePort,
     productionStrict: flags.given('production-strict'),
     dataDir: flags.text('data-dir') ?? env.dataDir,
   }
+}
+
+/** More than any machine has cores for. */
+const MOST_WORKERS = 256
+
+function workersOf(text: string): number | undefined {
+  if (text === 'auto') return availableParallelism()
+  const workers = /^\d{1,3}$/.test(text) ? Number(text) : 0
+  return workers >= 1 && workers <= MOST_WORKERS ? workers : undefined
 }
 
 /** 0: any port; undefined: there is no console. */

@@ -1,3 +1,4 @@
+import cluster from 'node:cluster'
 import { dirname, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { namesOf } from '../engine/app/catalog-reload.ts'
@@ -37,7 +38,7 @@ import { metricsRoute, openMetricsPort, openPort } from './port.ts'
 import { openTerms, resaleTerms } from './resale-terms.ts'
 import { endOnUncaughtError, listenToSignals, type Signals } from './signals.ts'
 import { printBanner } from './startup-banner.ts'
-import { joinSupervisor, type Supervisor } from './supervisor.ts'
+import { joinSupervisor, type News, type Supervisor, type Worker } from './supervisor.ts'
 import { Watch } from './watch.ts'
 
 /** What a server is to serve, and how. */
@@ -47,6 +48,10 @@ export interface Plan {
   readonly sandbox: boolean
   readonly offline: boolean
   readonly watch: boolean
+  /** How many processes serve together. */
+  readonly workers: number
+  /** How long requests are still taken after a SIGTERM, in milliseconds. */
+  readonly drainMs: number
   /** Port of the console, 0 for any; undefined: there is none. */
   readonly consolePort: number | undefined
   /** Refuses sources whose terms do not allow resale. */
@@ -75,9 +80,8 @@ interface ServerProcess {
 /** Serves a catalog until a signal ends the process, or another one replaces it. Resolves to the exit code. */
 export async function runServer(call: Call, plan: Plan, log: Log): Promise<number> {
   const { env } = call
-  // Nobody sends requests to a sandbox through a proxy.
-  const drainMs = plan.sandbox || plan.watch ? 0 : env.drainSeconds * 1_000
-  const supervisor = plan.watch ? await joinSupervisor() : undefined
+  const { drainMs } = plan
+  const supervisor = cluster.isWorker ? await joinSupervisor() : undefined
   const signals = supervisor ?? listenToSignals(drainMs)
   const server = createHttpServer({ headers: plan.sandbox ? { 'Ratecard-Sandbox': '1' } : {} })
   const watch = new Watch(() => performance.now())
@@ -122,8 +126,9 @@ interface Started {
 /** Opens everything, and answers requests. */
 async function start(process: ServerProcess): Promise<Started> {
   const { call, plan, log, server, host, watch, supervisor, opened } = process
-  const { env, service: definition, context } = call
-  const before = supervisor?.before
+  const { service: definition, context } = call
+  const { before, worker = ALONE } = supervisor ?? {}
+  const env = { ...call.env, settlerKeys: keysOf(call.env.settlerKeys, worker) }
   const serviceStores = new StoresOfService()
   const making = { ...context, stores: serviceStores.get }
   const standIns = plan.offline ? await definition.standIns?.(making) : undefined
@@ -132,7 +137,7 @@ async function start(process: ServerProcess): Promise<Started> {
   const handlers = await handlersFor(call, plan.file, shipped)
   const figures = definition.sources ?? (() => new Map())
   const opening =
-    plan.consolePort === undefined
+    plan.consolePort === undefined || worker.place > 0
       ? undefined
       : createConsole(
           {
@@ -145,6 +150,14 @@ async function start(process: ServerProcess): Promise<Started> {
           },
           systemRuntime.now,
         )
+  const tell =
+    plan.consolePort === undefined || worker.place === 0
+      ? undefined
+      : (news: News) => supervisor?.report({ kind: 'tell', news })
+  supervisor?.onNews((news) => {
+    if (news.kind === 'access') opening?.observe(news.access)
+    else opening?.settle(news.previous, news.next)
+  })
   let metrics: Metrics | undefined
   let place: Place | undefined
   let ledgerFile: string | undefined
@@ -180,6 +193,7 @@ async function start(process: ServerProcess): Promise<Started> {
               rpcUrls: stores.payments.rpcUrls,
               now: systemRuntime.now,
               figures,
+              others: supervisor,
               health: () => app.networks.x402.health(),
               revision: () => app.service.revision().catalog.revision,
               isRefused: () => app.service.refused() !== undefined,
@@ -196,11 +210,13 @@ async function start(process: ServerProcess): Promise<Started> {
         settle: (previous, next) => {
           funnel.settle(previous, next)
           opening?.settle(previous, next)
+          tell?.({ kind: 'change', previous, next })
           metrics?.settle(previous, next)
         },
         observe: (access) => {
           funnel.observe(access)
           opening?.observe(access)
+          tell?.({ kind: 'access', access })
           metrics?.observe(access)
         },
         close: () => {
@@ -256,6 +272,17 @@ async function start(process: ServerProcess): Promise<Started> {
       host,
     })
   return { app, metrics, console: operatorConsole, port, before: earlier }
+}
+
+const ALONE: Worker = { place: 0, of: 1 }
+
+/**
+ * The accounts that a worker sends from. With as many keys as workers, none waits for an account of another one; with
+ * fewer, workers share them by their leases in the ledger.
+ */
+function keysOf<Key>(keys: readonly Key[], { place, of }: Worker): Key[] {
+  const own = place % Math.max(1, Math.min(of, keys.length))
+  return keys.filter((_, index) => index % of === own)
 }
 
 /** Interval at which a process stores what it has counted of sales, which limits the loss when it is killed. */

@@ -72,6 +72,8 @@ export class Deliveries {
         await setImmediate()
         if (socket.errored !== null) return
         const entries = this.#take(response).filter((entry) => !this.#received.has(entry))
+        // Otherwise the end of the connection would look for them in the ledger again.
+        for (const entry of entries) this.#on(socket).delete(entry)
         await Promise.all(entries.map((entry) => this.#mark(markReceived, entry)))
       })
       return

@@ -11,7 +11,7 @@ export const LARGEST_ANSWER_BYTES = 10 * 1024 * 1024
  */
 export interface AnswerStore {
   /**
-   * Durable when it resolves. `expiresAt`: when the store may delete it by itself, milliseconds since the epoch. Rejects
+   * Durable once it has resolved and a record that refers to it is stored. `expiresAt`: when the store may delete it by itself, milliseconds since the epoch. Rejects
    * with `AnswerTooLargeError` above `LARGEST_ANSWER_BYTES`, and with `LedgerError` when it cannot be stored.
    */
   write(answer: WrittenAnswer, body: AnswerBody): Promise<AnswerReference>

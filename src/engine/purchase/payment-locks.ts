@@ -48,7 +48,8 @@ export class PaymentLocks {
       return await work()
     } finally {
       stop()
-      await lock.release(undefined)
+      // The buyer need not wait for it, and the next payment of this process takes the lock after it.
+      void lock.release(undefined)
     }
   }
 }

@@ -176,10 +176,11 @@ export async function resume(purchase: LeasedPurchase): Promise<PurchaseResult> 
     if (done.answer.kind === 'stream') throw new TypeError('streams are paid for first')
     const { answer, metered } = done
     work = { answer, ...(metered && meteredCharge(payment, metered)) }
-    // Until it is charged in the ledger, nothing is stored: a buyer who sends the payment again has the work done again.
-    if (payment.commit === undefined) await lease.advance('fulfilled', work)
   }
-  return payment.commit === undefined ? settle(purchase, payment) : chargeInLedger(purchase, payment, work)
+  return payment.commit === undefined
+    ? settle(purchase, payment, work)
+    : // Until it is charged in the ledger, nothing is stored: a buyer who sends the payment again has the work done again.
+      chargeInLedger(purchase, payment, work)
 }
 
 /** An answer, and what it costs if that was not known before. */
@@ -232,25 +233,38 @@ async function refuseCharge(purchase: LeasedPurchase, refusal: Refusal): Promise
   return { kind: 'refused', refusal }
 }
 
-/** Moves the money. */
-async function settle(purchase: LeasedPurchase, payment: SettledPayment): Promise<PurchaseResult> {
+/** Moves the money. The answer is stored while that is prepared, and before anything is sent. */
+async function settle(
+  purchase: LeasedPurchase,
+  payment: SettledPayment,
+  work: DoneWork | undefined,
+): Promise<PurchaseResult> {
   const { deps, lease } = purchase
+  const storing = work === undefined ? Promise.resolve(lease.entry) : lease.advance('fulfilled', work)
+  storing.catch(() => undefined) // Awaited below, perhaps after another fault.
   let recording = false
   try {
     if (hasLeft(purchase)) throw new Disconnected()
-    const free = settlementOfFreeWork(lease.entry)
+    // What metered work costs is in its record.
+    const entry = work?.amount === undefined ? lease.entry : await storing
+    const free = settlementOfFreeWork(entry)
     if (free !== undefined) return await conclude(purchase, free)
-    const settlement = await payment.settle(BigInt(lease.entry.amount), {
+    const settlement = await payment.settle(BigInt(entry.amount), {
       record: async (dispatch, joint) => {
+        await storing
         // A signer may record a payment again: the existing record continues.
         if (!recording && hasLeft(purchase)) throw new Disconnected()
         recording = true
         await lease.dispatch({ dispatch, ...(purchase.opened && { runs: 1 }) }, joint)
       },
     })
+    await storing
     return await conclude(purchase, settlement)
   } catch (fault) {
-    if (fault instanceof Disconnected) return await abandon(purchase)
+    if (fault instanceof Disconnected) {
+      await storing
+      return await abandon(purchase)
+    }
     // The record may have been stored despite the error: then recovery sends it, and the money moves.
     if (!recording || fault instanceof LeaseLostError) throw fault
     deps.report(fault)

@@ -145,8 +145,9 @@ export class UsageStore {
     const replaced = this.#written.get(date) ?? []
     // A store that rejects may have stored it.
     this.#written.set(date, [...replaced, fact])
-    await ledger.addExpiring(PAGES, fact, Date.parse(date) + DAYS_KEPT * DAY_MS)
-    for (const old of replaced) await ledger.addExpiring(PAGES, old, now())
+    // Asked for together, a store may make them in one commit. Where both pages remain, the later one counts.
+    const ends = replaced.map((old) => ledger.addExpiring(PAGES, old, now()))
+    await Promise.all([ledger.addExpiring(PAGES, fact, Date.parse(date) + DAYS_KEPT * DAY_MS), ...ends])
     this.#written.set(date, [fact])
   }
 

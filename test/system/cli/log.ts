@@ -209,6 +209,7 @@ t.test('sums revenue exactly', async (t) => {
   const ledger = await openLmdbLedger(join(t.testdir(), 'ledger'))
   t.teardown(() => ledger.close())
   const metrics = await openMetrics({
+    others: undefined,
     ledger,
     now: Date.now,
     figures: () => new Map(),

@@ -9,6 +9,7 @@ t.test('counts what metered payments were charged, had authorized and have used'
   const ledger = await openLmdbLedger(t.testdir())
   t.teardown(() => ledger.close())
   const metrics = await openMetrics({
+    others: undefined,
     ledger,
     now: Date.now,
     figures: () => new Map(),

@@ -1,7 +1,7 @@
 import { batchesOf, gasAtRisk, group } from './batch.ts'
 import type { Account } from './account.ts'
 import type { Fees, Sender } from './chain.ts'
-import { bid } from './fees.ts'
+import { bid, priceOfRevert } from './fees.ts'
 import type { GasBalance } from './gas-balance.ts'
 import { CHECK_ALONE_MS, CHECK_IN_BATCH_MS, type Multicall } from './multicall.ts'
 import {
@@ -118,9 +118,8 @@ export class BatchCheck {
   }
 
   /** The members whose possible loss is within the budget; the others wait for it without delaying anybody. */
-  async #reserve(members: readonly Ready[], { base, tip }: Fees): Promise<readonly Ready[]> {
-    // What is paid for a revert, when the base fee rises once before it is mined.
-    const price = base + base / 8n + tip
+  async #reserve(members: readonly Ready[], fees: Fees): Promise<readonly Ready[]> {
+    const price = priceOfRevert(fees)
     const reserve = async (each: Ready, size: number): Promise<boolean> => {
       const held = await each.request.reserve(gasAtRisk(each, size) * price)
       if (held === 'lost') each.resolve(GAS_LOST)

@@ -29,6 +29,11 @@ export function raise(previous: Bid, fees: Fees, limit: bigint): Bid | undefined
   return { maxFeePerGas, maxPriorityFeePerGas }
 }
 
+/** What a unit of gas of a revert costs, when the base fee rises once before it is mined. */
+export function priceOfRevert({ base, tip }: Fees): bigint {
+  return base + base / 8n + tip
+}
+
 function anEighthMore(wei: bigint): bigint {
   return wei + wei / 8n + 1n
 }

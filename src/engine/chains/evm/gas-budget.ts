@@ -81,6 +81,17 @@ export class GasBudget {
   }
 
   /**
+   * Claims a part before the first transaction needs it, while something else is being stored. Without it, and when it
+   * fails, `hold` claims.
+   */
+  prepare({ standing, wei }: Pick<GasAtRisk, 'standing' | 'wei'>, budget: bigint): void {
+    if (this.#claims.has(standing)) return
+    this.#turn = this.#turn
+      .then(async () => this.#claims.has(standing) || (await this.#claim(standing, wei, wei, budget)))
+      .catch(() => undefined)
+  }
+
+  /**
    * The standing under which a payment is held; a loss of one that was sent before the start counts against the whole
    * budget.
    */

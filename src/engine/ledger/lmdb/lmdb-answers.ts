@@ -18,13 +18,22 @@ interface LmdbAnswers {
   readonly values: Database<Buffer, Key>
   /** Makes changes in one commit, which is durable when it resolves. */
   readonly change: <T>(work: () => T) => Promise<T>
+  /** Makes a change with the next commit. */
+  readonly join: (work: () => void) => Promise<void>
   readonly now: () => number
   /** Store for streams and larger answers. */
   readonly files: AnswerStore
 }
 
 /** Stores small answers as values of the ledger’s database, others as files. */
-export function openLmdbAnswers({ values, change, now, files }: LmdbAnswers): AnswerStore {
+export function openLmdbAnswers({ values, change, join, now, files }: LmdbAnswers): AnswerStore {
+  /** Values on their way into the database. */
+  const joining = new Map<string, Buffer>()
+  const isKept = (key: Key): boolean => joining.has(key.join(' ')) || values.doesExist(key)
+  const remove = (key: Key): Promise<void> => {
+    joining.delete(key.join(' '))
+    return change(() => void values.remove(key))
+  }
   const pageAfter = (last?: Key): { key: Key; value: Buffer }[] =>
     Array.from(
       values.getRange({ ...(last === undefined ? {} : { start: last, exclusiveStart: true }), limit: PAGE }),
@@ -34,7 +43,7 @@ export function openLmdbAnswers({ values, change, now, files }: LmdbAnswers): An
       const key: Key = [answer.id, answer.attempt]
       if (!(body instanceof Uint8Array) || body.length > LARGEST_VALUE) {
         // An earlier run of the same attempt may have stored a small answer.
-        if (values.doesExist(key)) await change(() => values.remove(key))
+        if (isKept(key)) await remove(key)
         return files.write(answer, body)
       }
       const value = Buffer.allocUnsafe(HEAD_BYTES + body.length)
@@ -43,18 +52,25 @@ export function openLmdbAnswers({ values, change, now, files }: LmdbAnswers): An
       return writePieces(answer, body, {
         pieceBytes: LARGEST_VALUE,
         append: async () => undefined,
-        finish: () => change(() => void values.put(key, value)),
+        // The record that refers to it is changed next: both are stored, or neither is.
+        finish: async () => {
+          const place = key.join(' ')
+          joining.set(place, value)
+          const stored = join(() => void values.put(key, value)).catch(() => undefined)
+          void stored.then(() => joining.get(place) === value && joining.delete(place))
+        },
         abandon: async () => undefined,
       })
     },
     read: async (id, reference) => {
-      const value = values.get([id, reference.attempt])
+      const key: Key = [id, reference.attempt]
+      const value = joining.get(key.join(' ')) ?? values.get(key)
       if (value === undefined) return files.read(id, reference)
       return readPieces(id, reference, LARGEST_VALUE, async () => value.subarray(HEAD_BYTES))
     },
     delete: async (id, reference) => {
       const key: Key = [id, reference.attempt]
-      if (values.doesExist(key)) await change(() => void values.remove(key))
+      if (isKept(key)) await remove(key)
       else await files.delete(id, reference)
     },
     sweep: async (at, isKept) => {

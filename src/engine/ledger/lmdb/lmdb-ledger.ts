@@ -9,7 +9,8 @@ import { paymentId, paymentOrderOf, redact, withPaymentOrder, casToken } from '.
 import { decodeRecord, encodeRecord } from '../record-codec.ts'
 import { LedgerError } from '../../base/errors.ts'
 import type { Store } from './lmdb-store.ts'
-import { openDirectory, openStore, commit } from './lmdb-store.ts'
+import { openDirectory, openStore } from './lmdb-store.ts'
+import { openCommits } from './lmdb-commits.ts'
 import { openFacts } from './lmdb-facts.ts'
 import { openStates } from './lmdb-states.ts'
 import { openCounts } from './lmdb-counts.ts'
@@ -60,11 +61,7 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
   const totals = openTotals(root)
   const counts = openCounts(root)
 
-  const change = <T>(work: () => T): Promise<T> =>
-    commit(root, () => {
-      checkFormat()
-      return work()
-    })
+  const { change, join: joinNext, flush } = openCommits(root, checkFormat)
   const read = (id: string): PaymentRecord | undefined => {
     const text = payments.get(id)
     if (text === undefined) return undefined
@@ -118,6 +115,7 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
     answers: openLmdbAnswers({
       values: root.openDB({ name: 'answers', encoding: 'binary' }),
       change,
+      join: (work) => joinNext(JOINED_MS, work),
       now: () => Date.now(),
       files: openAnswerFiles(join(directory, 'answers')),
     }),
@@ -179,9 +177,7 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
       },
     },
     counts: {
-      add: async (date, added) => {
-        await change(() => counts.add(date, added))
-      },
+      add: (date, added) => joinNext(JOINED_MS, () => counts.add(date, added)),
       read: async (first, last) => counts.read(first, last),
     },
     due: async (queue, now, limit) => found(indexes.due(queue, now, limit)),
@@ -196,7 +192,8 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
     },
     listExpiring: async (name, now) => {
       check()
-      if (facts.haveEnded(now)) await change(() => facts.forget(now))
+      // Nobody waits for it: those that have expired are not listed.
+      if (facts.haveEnded(now)) joinNext(FORGOTTEN_MS, () => facts.forget(now)).catch(() => undefined)
       return facts.recall(name, now)
     },
     lease: (name, owner, now, until) =>
@@ -212,14 +209,22 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
         return { name, owner, fencingToken: fence, leaseState: left }
       }),
     release: ({ name, fencingToken: fence }, left) =>
-      change(() => {
+      joinNext(JOINED_MS, () => {
         if (leases.get(name)?.fence === fence)
           void leases.put(name, { owner: '', until: 0, length: 0, fence, left })
       }),
     reopen,
-    close,
+    close: async () => {
+      await flush().catch(() => undefined)
+      await close()
+    },
   }
 }
+
+/** How long changes that others may have to wait for are kept for the next commit. */
+const JOINED_MS = 100
+/** The same for the deletion of facts that nobody sees any more. */
+const FORGOTTEN_MS = 60_000
 
 /** Records of one transaction while totals are worked out again. */
 const REBUILT_AT_ONCE = 200

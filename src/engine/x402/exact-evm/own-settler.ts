@@ -1,6 +1,7 @@
 import { isAddress } from '../../base/address.ts'
 import { findBatch } from '../../chains/evm/kept-batch.ts'
 import { isHex, type Block, type Chain } from '../../chains/evm/chain.ts'
+import { priceOfRevert } from '../../chains/evm/fees.ts'
 import { poll } from '../../base/poll.ts'
 import { isKnown } from '../../chains/evm/broadcast.ts'
 import { TOO_LATE, type SendResult, type Tracked } from '../../chains/evm/transaction.ts'
@@ -85,6 +86,11 @@ export async function settle(
 ): Promise<Settlement> {
   const { expected, validBefore, sender } = order
   const exposure = exposureOf(expected, order)
+  const { last: fees } = context.fees
+  if (fees !== undefined) {
+    const wei = order.call.gas * priceOfRevert(fees)
+    context.budget.prepare({ standing: context.payers.standing(exposure), wei }, context.limits.maxGasLoss)
+  }
   const settlement = await context.payers.whileSettling(
     exposure,
     async () => {

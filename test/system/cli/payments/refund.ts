@@ -172,6 +172,7 @@ t.test('shows what is owed and what was sent to the buyer, in the books and in t
   t.match(await told(late), { charged: 'yes', refund: 'due', next: /the operator sends the money back/ })
   await cleanUp({ ledger, now: Date.now })
   const metrics = await openMetrics({
+    others: undefined,
     ledger,
     now: Date.now,
     figures: () => new Map(),

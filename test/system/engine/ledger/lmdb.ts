@@ -18,6 +18,7 @@ import { open } from 'lmdb'
 import { readAnswer, writeAnswer } from '../../../../src/engine/ledger/answers.ts'
 import { sweepAnswers } from '../../../../src/engine/ledger/clean-up.ts'
 import { LedgerError } from '../../../../src/engine/base/errors.ts'
+import { openCommits } from '../../../../src/engine/ledger/lmdb/lmdb-commits.ts'
 import { checkStore } from '../../../../src/engine/ledger/lmdb/lmdb-check.ts'
 import { FORMAT } from '../../../../src/engine/ledger/record-codec.ts'
 import { openLmdbLedger } from '../../../../src/engine/ledger/lmdb/lmdb-ledger.ts'
@@ -390,6 +391,56 @@ t.test('lmdb: stores small answers in its database, and deletes those without a 
   t.equal(await sweepAnswers(ledger, Date.now() + 2 * 3_600_000), 1)
   t.strictSame(await readAnswer(ledger.answers, { ...kept, answer: reference }), { kind: 'json', value: 1 })
   t.equal(await readAnswer(ledger.answers, { ...stale, answer: forgotten }), undefined)
+})
+
+t.test('lmdb: stores what joins a commit with it and before it, and exactly once', async (t) => {
+  const root = open({ path: newPlace(t), encoding: 'json', maxDbs: 1 })
+  t.teardown(() => root.close())
+  let isRefused = false
+  const { change, join: joinNext } = openCommits(root, () => {
+    if (isRefused) throw new Error('not now')
+  })
+  const made: string[] = []
+  const make = (what: string) => () => void made.push(what)
+  const joined = joinNext(60_000, make('joined'))
+  await change(make('changed'))
+  await joined
+  t.strictSame(made.splice(0), ['joined', 'changed'])
+
+  await joinNext(1, make('alone'))
+  t.strictSame(made.splice(0), ['alone'], 'a moment later nothing has come')
+
+  isRefused = true
+  const refused = joinNext(60_000, make('kept'))
+  refused.catch(() => undefined)
+  await t.rejects(change(make('refused')), /not now/)
+  await t.rejects(refused, /not now/)
+  isRefused = false
+  await change(make('next'))
+  t.strictSame(made.splice(0), ['kept', 'next'], 'it is made with the next commit')
+
+  const beside = joinNext(60_000, make('beside'))
+  const faulty = change(() => {
+    throw new Error('a bug')
+  })
+  await t.rejects(faulty, /a bug/)
+  await beside
+  await change(make('later'))
+  t.strictSame(made, ['beside', 'later'], 'a fault of the change undoes nothing of it')
+})
+
+t.test('lmdb: shows an answer that is on its way, and stores it with its record', async (t) => {
+  const directory = newPlace(t)
+  const first = await openLmdbLedger(directory)
+  const record = makeRecord('x402:answered')
+  const answer = await writeAnswer(first.answers, record, { kind: 'json', value: 1 })
+  t.strictSame(await readAnswer(first.answers, { ...record, answer }), { kind: 'json', value: 1 })
+  await first.insert({ ...record, answer })
+  await first.close()
+  const ledger = await openLmdbLedger(directory)
+  t.teardown(() => ledger.close())
+  const stored = await ledger.get(record.key)
+  t.strictSame(stored && (await readAnswer(ledger.answers, stored)), { kind: 'json', value: 1 })
 })
 
 t.test('lmdb: opens an empty file as a new store', async (t) => {

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
+import { until } from '../../../support/until.ts'
 import type { Route } from '../../../../src/engine/catalog/catalog.ts'
 import { Failure, LedgerError } from '../../../../src/engine/base/errors.ts'
 import { readAnswer, writeAnswer } from '../../../../src/engine/ledger/answers.ts'
@@ -356,6 +357,7 @@ t.test('leaves a payment unsent that is lost before its transaction is recorded'
   const theirs: PurchaseDeps = { ...shop.deps, owner: 'theirs' }
   shop.bank.beforeRecord = async () => {
     shop.bank.beforeRecord = async () => {}
+    await until('the answer is stored', async () => (await shop.stored())?.state === 'fulfilled')
     shop.clock.now += LEASE_MS
     t.match(await shop.buy({}, theirs), { kind: 'answered' })
   }
