@@ -1,3 +1,4 @@
+import type { Operation } from '../catalog/catalog.ts'
 import type { Metered } from '../catalog/price/meter.ts'
 import { ERRORS, Failure, InvalidParameter, type ErrorCode } from '../base/errors.ts'
 import {
@@ -101,7 +102,8 @@ export async function start(
     return { kind: 'refused', refusal }
   }
   if (order === 'after') {
-    if (unsold !== undefined && isAdoptable(lease.entry, unsold)) await adopt(deps, lease, unsold)
+    const { operation } = request.offer.endpoint
+    if (unsold !== undefined && isAdoptable(operation, lease.entry, unsold)) await adopt(deps, lease, unsold)
     return resume(purchase)
   }
   try {
@@ -136,9 +138,13 @@ async function openFirst(purchase: LeasedPurchase): Promise<PurchaseResult> {
   }
 }
 
-/** A metered answer costs what its work has used, in units of its asset. */
-function isAdoptable(entry: PaymentRecord, { usage, network, asset, amount }: PaymentRecord): boolean {
-  if (usage === undefined) return true
+/** A metered answer costs what its work has used, in units of its asset: of an answer without it nothing is known. */
+function isAdoptable(
+  { meter }: Operation,
+  entry: PaymentRecord,
+  { usage, network, asset, amount }: PaymentRecord,
+): boolean {
+  if (usage === undefined || meter === undefined) return usage === meter
   const isSameAsset = entry.network === network && entry.asset === asset
   return isSameAsset && BigInt(amount) <= BigInt(entry.authorizedAmount)
 }
@@ -283,7 +289,10 @@ export async function conclude(purchase: LeasedPurchase, settlement: Settlement)
       if (settlement.block !== undefined) await lease.failedIn(settlement.block)
       return fail(purchase, settlement.refusal)
     case 'unknown': {
-      const { id } = await lease.advance('unknown')
+      const { id, dispatch, answer } = lease.entry
+      // Its payer has used it up during the work: whether for us is known later, when others have been worked for.
+      if (dispatch === undefined && answer !== undefined) await countFailure(deps, lease.entry)
+      await lease.advance('unknown')
       await lease.release()
       return { kind: 'pending', id }
     }

@@ -101,6 +101,30 @@ t.test('keeps the amount of an answer that waits for the network', async (t) => 
   t.strictSame(moved, [1_000n])
 })
 
+t.test('meters again what was sold at a fixed price before', async (t) => {
+  const shop = await openShop(t)
+  const { moved, payment, buy } = metered(shop)
+  const good = shop.bank.settlements
+  shop.bank.settlements = [AWAY]
+  const fixed = { ...payment, key: 'test:fixed' }
+  t.match(await shop.buy({ route: CHAT, payment: fixed }), { kind: 'refused' }, 'its answer waits')
+  shop.bank.settlements = good
+  t.match(await buy(1_000n), { kind: 'answered', receipt: { amount: '1000' } })
+  t.strictSame(moved, [1_000n])
+})
+
+t.test('suspends a payer who twice uses a payment up for something else during the work', async (t) => {
+  const shop = await openShop(t)
+  const { payment } = metered(shop)
+  // Nothing is sent: the simulation before says that it was used.
+  const settle: SettledPayment['settle'] = async () => UNKNOWN
+  const buy = (key: string) =>
+    shop.buy({ route: CHAT, payment: { ...payment, key, settle }, digest: key, run: costing(1_000n) })
+  t.match(await buy('test:1'), { kind: 'pending' })
+  t.match(await buy('test:2'), { kind: 'pending' })
+  t.match(await buy('test:3'), { kind: 'refused', refusal: { code: 'payer_suspended' } })
+})
+
 t.test('leaves an unknown outcome with its amount', async (t) => {
   const shop = await openShop(t)
   const { buy } = metered(shop)
