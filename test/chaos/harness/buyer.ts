@@ -4,7 +4,6 @@ import type { Hex } from '../../support/payment.ts'
 import type { Secrets } from '../../support/secrets.ts'
 import type { PaymentMethod } from './payment-method.ts'
 import type { Purchase, PurchaseLog } from './purchase-log.ts'
-import { ROUTES } from './routes.ts'
 import type { SeededRandom } from './seeded-random.ts'
 import { EVENTS } from './upstream.ts'
 
@@ -45,11 +44,11 @@ export type Phase = 'killing' | 'over' | 'ended'
 
 /** Makes one purchase after the other while processes are killed. */
 export async function buy(settings: BuyerSettings, phase: () => Phase): Promise<void> {
-  const { random, log } = settings
+  const { random, log, method } = settings
   while (phase() === 'killing') {
     // Pauses leave some buyers untouched by a kill, so that they meet a server that others keep busy.
     await delay(random.between(0, MAX_PAUSE_MS))
-    const route = random.oneOf(ROUTES)
+    const route = random.oneOf(method.routes)
     const n = random.chance(SHARED_RATE)
       ? random.between(1, SHARED_ARGUMENTS)
       : SHARED_ARGUMENTS + log.purchases.length
