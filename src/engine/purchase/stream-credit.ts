@@ -13,7 +13,7 @@ export interface Credit {
 const EARLIER_MS = 10_000
 
 /** An hour, in which losses count. */
-export const LOSS_MS = 3_600_000
+const LOSS_MS = 3_600_000
 
 /**
  * Credit for a stream that its meter prices at its end. Only where a stream without its usage has a price too: otherwise a
@@ -29,7 +29,8 @@ export async function takeCredit(purchase: LeasedPurchase): Promise<Credit | und
   const { ledger, now, streamCredit: terms } = deps
   if (verified.validBefore - now() < terms.validity - EARLIER_MS) return undefined
   const { id, payer, authorizedAmount } = lease.entry
-  if ((await lossOf(ledger, now())) >= terms.loss || BigInt(authorizedAmount) > terms.spend) return undefined
+  const { amount: lost } = await unpaidStreams(ledger, now())
+  if (lost >= terms.loss || BigInt(authorizedAmount) > terms.spend) return undefined
   const name = `credit:${payer}`
   const amount = { id, value: BigInt(authorizedAmount), until: verified.validBefore }
   const limit = { count: terms.streams, sum: terms.spend }
@@ -42,10 +43,14 @@ export async function takeCredit(purchase: LeasedPurchase): Promise<Credit | und
   }
 }
 
-/** What was sent on credit within the last hour and not paid, in atomic units. */
-export async function lossOf(ledger: Pick<Ledger, 'listExpiring'>, now: number): Promise<bigint> {
+/** Streams that were sent on credit and not paid within the last hour; `amount` in atomic units. */
+export async function unpaidStreams(
+  ledger: Pick<Ledger, 'listExpiring'>,
+  now: number,
+): Promise<{ readonly count: number; readonly amount: bigint }> {
   const facts = await ledger.listExpiring(UNPAID, now)
-  return facts.reduce((sum, fact) => sum + BigInt(fact.split(' ')[1] ?? 0), 0n)
+  const amount = facts.reduce((sum, fact) => sum + BigInt(fact.split(' ')[1] ?? 0), 0n)
+  return { count: facts.length, amount }
 }
 
 /** Counts a stream that was sent and is not paid. */
