@@ -65,8 +65,7 @@ export class Readings {
     const unknown = recent(now, () => countUnknown(ledger, now()))
     const due = recent(now, () => findRefundsDue(ledger, MOST_COUNTED))
     const channels = recent(now, () => listChannelBalances(ledger))
-    this.unpaid = () =>
-      unpaidStreams(ledger, now()).catch(() => ({ count: Number.NaN, amount: 0n }))
+    this.unpaid = () => unpaidStreams(ledger, now()).catch(() => ({ count: Number.NaN, amount: 0n }))
     this.channels = () => channels().catch(() => [])
     this.unknown = () => unknown().catch(() => Number.NaN)
     this.refundsDue = () => due().catch(() => [])

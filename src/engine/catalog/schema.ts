@@ -307,7 +307,8 @@ const payments = {
             },
             loss: {
               type: ['number', 'string'],
-              description: 'Once so many USD of all payers were not paid within an hour, nobody has credit. Default: 10.',
+              description:
+                'Once so many USD of all payers were not paid within an hour, nobody has credit. Default: 10.',
             },
           },
         },

@@ -39,10 +39,8 @@ export function sendOnCredit(
   const slowest = Math.min(SLOWEST_MS, (verified.validBefore - deps.now()) / PATIENT)
   const work = new CountedStream(chunks, type, deps.now)
   const send = async (): Promise<void> => {
-    await lease.storeStream(
-      { status, type, headers },
-      passOn(work.pieces(), body, deps.now, slowest),
-      () => changes(priceOf(work, metered, deps.stopping)),
+    await lease.storeStream({ status, type, headers }, passOn(work.pieces(), body, deps.now, slowest), () =>
+      changes(priceOf(work, metered, deps.stopping)),
     )
     const result = await settle()
     if (result.kind === 'answered') {
@@ -51,11 +49,12 @@ export function sendOnCredit(
       else body.destroy(asError(work.fault))
       return
     }
-    body.destroy(new Failure('settlement_failed', 'this stream was not paid'))
     // What is not known yet stays owed until its payment is over.
-    if (result.kind === 'pending') return
-    await credit.end()
-    await leaveUnpaid(purchase, result)
+    if (result.kind !== 'pending') {
+      await credit.end()
+      await leaveUnpaid(purchase, result)
+    }
+    body.destroy(new Failure('settlement_failed', 'this stream was not paid'))
   }
   const record = async (): Promise<void> => {
     try {

@@ -145,7 +145,10 @@ async function openFirst(purchase: LeasedPurchase): Promise<PurchaseResult> {
   const done = await run(purchase, timeToWork(deps, verified))
   if (done.kind !== 'answer' || done.answer.kind !== 'stream') {
     await lease.delete()
-    return { kind: 'failed', fault: done.kind === 'answer' ? new TypeError('this is no stream') : faultOf(done) }
+    return {
+      kind: 'failed',
+      fault: done.kind === 'answer' ? new TypeError('this is no stream') : faultOf(done),
+    }
   }
   let result: PurchaseResult | undefined
   try {

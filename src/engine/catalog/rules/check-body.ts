@@ -11,7 +11,13 @@ export function* checkBodies(context: CheckContext): Generator<Issue> {
     if (place.route.body !== undefined) yield* checkBody(context, place, place.route.body)
   }
   for (const { entry, at } of entriesOf(context.declared)) {
-    const { schema, media_type: mediaType = JSON_MEDIA, max_size: maxSize, stream, receipt_event: ends } = entry.response ?? {}
+    const {
+      schema,
+      media_type: mediaType = JSON_MEDIA,
+      max_size: maxSize,
+      stream,
+      receipt_event: ends,
+    } = entry.response ?? {}
     yield* checkSize(context, maxSize, [...at, 'response', 'max_size'])
     if (stream === true && kindOf(mediaType) === 'json') {
       const message =
@@ -19,7 +25,8 @@ export function* checkBodies(context: CheckContext): Generator<Issue> {
       yield error('stream_unreadable', context.document.atKey([...at, 'response', 'stream']), message)
     }
     if (ends === true && (stream !== true || mediaType !== 'text/event-stream')) {
-      const message = 'only a stream of text/event-stream has events: add "stream" and "media_type", or remove it'
+      const message =
+        'only a stream of text/event-stream has events: add "stream" and "media_type", or remove it'
       const position = context.document.atKey([...at, 'response', 'receipt_event'])
       yield error('receipt_event_misplaced', position, message)
     }

@@ -14,7 +14,11 @@ export function* checkStreamCredit({ declared, document }: CheckContext): Genera
     const at = ['payments', 'payers', 'credit', key]
     const amount = parsePrice(key === 'streams' ? '1' : (document.spelling(at) ?? String(value)))
     if (amount.kind === 'fault')
-      yield error(amount.fault, document.at(at), faultMessage(amount.fault, document.spelling(at) ?? '', 'amount'))
+      yield error(
+        amount.fault,
+        document.at(at),
+        faultMessage(amount.fault, document.spelling(at) ?? '', 'amount'),
+      )
   }
 }
 

@@ -294,18 +294,21 @@ t.test('sends a stream on credit, and charges at its end what it has used', asyn
     t.strictSame((await received()).slice(before), [due(usage)])
   })
 
-  await t.test('the price of a missing count, when it breaks off or does not say what it has used', async (t) => {
-    const before = (await received()).length
-    const { opened, open } = gate<'break'>()
-    model.onStream(() => opened)
-    const { reader } = await firstPiece(await buy(live, asking(usage)))
-    open('break')
-    t.equal((await restOf(reader)).broken, true)
-    model.onStream(async () => 'end')
-    const silent = await buy(live, asking({ prompt_tokens: 3 }))
-    t.match(await silent.text(), 'event: receipt')
-    t.strictSame((await received()).slice(before), [30_000n, 30_000n])
-  })
+  await t.test(
+    'the price of a missing count, when it breaks off or does not say what it has used',
+    async (t) => {
+      const before = (await received()).length
+      const { opened, open } = gate<'break'>()
+      model.onStream(() => opened)
+      const { reader } = await firstPiece(await buy(live, asking(usage)))
+      open('break')
+      t.equal((await restOf(reader)).broken, true)
+      model.onStream(async () => 'end')
+      const silent = await buy(live, asking({ prompt_tokens: 3 }))
+      t.match(await silent.text(), 'event: receipt')
+      t.strictSame((await received()).slice(before), [30_000n, 30_000n])
+    },
+  )
 
   await t.test('the third of one payer whole, once it is paid', async (t) => {
     const before = (await received()).length
@@ -322,18 +325,21 @@ t.test('sends a stream on credit, and charges at its end what it has used', asyn
     t.equal((await received()).length, before + 3)
   })
 
-  await t.test('not at all, when its buyer withdraws the allowance: then it buys nothing more for an hour', async (t) => {
-    const before = (await received()).length
-    const { opened, open } = gate<'end'>()
-    model.onStream(() => opened)
-    const { reader } = await firstPiece(await buy(live, asking(usage)))
-    await shop.onchain.approvePermit2(addressOf(key), 0n)
-    open('end')
-    t.equal((await restOf(reader)).broken, true)
-    t.equal((await received()).length, before)
-    t.match(shop.output(), /on credit, and its 0\.000595 USD are unpaid/)
-    await shop.onchain.approvePermit2(addressOf(key), MUCH)
-    const refused = await buy(live, asking(usage))
-    t.match(await refused.json(), { code: 'payer_suspended', charged: 'no' })
-  })
+  await t.test(
+    'not at all, when its buyer withdraws the allowance: then it buys nothing more for an hour',
+    async (t) => {
+      const before = (await received()).length
+      const { opened, open } = gate<'end'>()
+      model.onStream(() => opened)
+      const { reader } = await firstPiece(await buy(live, asking(usage)))
+      await shop.onchain.approvePermit2(addressOf(key), 0n)
+      open('end')
+      t.equal((await restOf(reader)).broken, true)
+      t.equal((await received()).length, before)
+      await until('the log says so', () => shop.output().includes('on credit, and its 0.000595 USD are unpaid'))
+      await shop.onchain.approvePermit2(addressOf(key), MUCH)
+      const refused = await buy(live, asking(usage))
+      t.match(await refused.json(), { code: 'payer_suspended', charged: 'no' })
+    },
+  )
 })
