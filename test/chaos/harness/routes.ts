@@ -78,7 +78,10 @@ export const METERED_ROUTES: readonly ChaosRoute[] = [
     json: (n) => ({ n }),
   }),
   post('events', METERED, meteredPrice, {
-    yaml: [`body: { properties: { ${N} } }`, 'response: { stream: true, media_type: text/event-stream }'],
+    yaml: [
+      `body: { properties: { ${N} } }`,
+      'response: { stream: true, media_type: text/event-stream, receipt_event: true }',
+    ],
     json: (n) => ({ n }),
   }),
 ]
