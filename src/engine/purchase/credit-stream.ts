@@ -77,12 +77,12 @@ export function sendOnCredit(
 /** A stream that this process breaks off, or of which nothing has come, is not charged. */
 function priceOf(
   { end, took, fault }: CountedStream,
-  { price, priceOfPart }: MeteredStream,
+  metered: MeteredStream,
   stopping: AbortSignal,
 ): Metered {
-  if (fault === undefined) return price(end, took)
+  if (fault === undefined) return metered.price(end, took)
   if (stopping.aborted || end.size === 0) throw asError(fault)
-  return priceOfPart(`its stream broke off: ${asError(fault).message}`)
+  return metered.priceOfPart(`its stream broke off: ${asError(fault).message}`)
 }
 
 async function leaveUnpaid(

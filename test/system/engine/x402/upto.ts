@@ -200,7 +200,7 @@ t.test(
       }),
     )
     shop.upstream.during(async () => {})
-    t.strictSame(answers.toSorted(), [200, 402])
+    t.strictSame(new Set(answers), new Set([200, 402]))
     t.equal(shop.upstream.runs() - before.runs, 1)
     t.equal((await received()).length - before.charges, 1)
   },
