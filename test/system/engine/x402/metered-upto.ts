@@ -336,7 +336,9 @@ t.test('sends a stream on credit, and charges at its end what it has used', asyn
       open('end')
       t.equal((await restOf(reader)).broken, true)
       t.equal((await received()).length, before)
-      await until('the log says so', () => shop.output().includes('on credit, and its 0.000595 USD are unpaid'))
+      await until('the log says so', () =>
+        shop.output().includes('on credit, and its 0.000595 USD are unpaid'),
+      )
       await shop.onchain.approvePermit2(addressOf(key), MUCH)
       const refused = await buy(live, asking(usage))
       t.match(await refused.json(), { code: 'payer_suspended', charged: 'no' })
