@@ -9,6 +9,7 @@ import {
   listChannelBalances,
   type ChannelBalance,
 } from '../engine/x402/batch-settlement-evm/channel-balances.ts'
+import { unpaidStreams } from '../engine/purchase/stream-credit.ts'
 import type { Revenue } from './revenue.ts'
 
 export interface DenyList {
@@ -51,6 +52,8 @@ export class Readings {
   /** Payments of which nobody knows yet whether they have settled. */
   readonly unknown: () => Promise<number>
   readonly refundsDue: () => Promise<readonly PaymentRecord[]>
+  /** Streams of the last hour that were sent on credit and not paid. */
+  readonly unpaid: () => ReturnType<typeof unpaidStreams>
   /** The channels of buyers. */
   readonly channels: () => Promise<readonly ChannelBalance[]>
 
@@ -62,6 +65,7 @@ export class Readings {
     const unknown = recent(now, () => countUnknown(ledger, now()))
     const due = recent(now, () => findRefundsDue(ledger, MOST_COUNTED))
     const channels = recent(now, () => listChannelBalances(ledger))
+    this.unpaid = () => unpaidStreams(ledger, now()).catch(() => ({ count: Number.NaN, amount: 0n }))
     this.channels = () => channels().catch(() => [])
     this.unknown = () => unknown().catch(() => Number.NaN)
     this.refundsDue = () => due().catch(() => [])

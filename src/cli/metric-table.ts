@@ -131,6 +131,20 @@ export const READINGS: readonly Reading[] = [
     rows: async (readings) => [[{}, await readings.unknown()]],
   },
   {
+    name: 'ratecard_streams_unpaid',
+    kind: 'gauge',
+    help: 'Streams of the last hour that were sent on credit and not paid, over all processes of the ledger',
+    labels: [],
+    rows: async (readings) => [[{}, (await readings.unpaid()).count]],
+  },
+  {
+    name: 'ratecard_streams_unpaid_usd',
+    kind: 'gauge',
+    help: 'What these streams have cost, in USD',
+    labels: [],
+    rows: async (readings) => [[{}, Number((await readings.unpaid()).amount) / 1e6]],
+  },
+  {
     name: 'ratecard_ledger_closed',
     kind: 'gauge',
     help: '1 while the ledger takes no payment: it was emptied or replaced (lost), or cannot be reached or trusted (unavailable)',

@@ -104,6 +104,7 @@ export async function startLife(world: World, index: number, number: number): Pr
     redeliver: catalog.payments.redeliver,
     denied: new Set(),
     payerLimit: catalog.payments.payerLimit,
+    streamCredit: catalog.payments.streamCredit,
     recentOffers: async () => [],
     buyers,
     locks: new PaymentLocks({ ...leaseContext, sleep: ports.sleep }),

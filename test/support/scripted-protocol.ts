@@ -25,6 +25,7 @@ import type { Offer, SettledPayment } from '../../src/engine/payment/payment.ts'
 import type { Protocol } from '../../src/engine/payment/protocol.ts'
 import type { Refusal } from '../../src/engine/base/errors.ts'
 import type { Settlement } from '../../src/engine/payment/settlement.ts'
+import { toMicros } from '../../src/engine/base/money.ts'
 import { compileRoutes, routeAt, fixedPriceOf } from './catalogs.ts'
 import { makeRecord } from './payment-records.ts'
 
@@ -169,6 +170,7 @@ export async function openShop(t: Test): Promise<Shop> {
     },
     redeliver: 86_400_000,
     payerLimit: undefined,
+    streamCredit: { streams: 2, spend: toMicros(1_000_000n), loss: toMicros(10_000_000n), validity: 60_000 },
     denied: new Set<string>(),
     recentOffers: async () => [],
     buyers: new BuyerConnections(),

@@ -61,7 +61,7 @@ export interface PermitFaults {
   /** Members of the witness that are changed after it was signed. */
   readonly bent?: JsonObject
   /** The nonce of an approval by EIP-2612 that is sent along, of this amount. */
-  readonly approval?: { readonly nonce: bigint; readonly value?: bigint }
+  readonly approval?: { readonly nonce: bigint; readonly value?: bigint; readonly deadline?: bigint }
 }
 
 export interface SignedPermit {
@@ -121,7 +121,7 @@ export async function signPermit(
   const approval =
     faults.approval === undefined
       ? {}
-      : await signApproval(key, offer, { ...faults.approval, deadline, chainId, amount: permitted.amount })
+      : await signApproval(key, offer, { deadline, ...faults.approval, chainId, amount: permitted.amount })
   const payload = {
     x402Version: 2,
     resource: challenge.resource,

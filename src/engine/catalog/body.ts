@@ -63,6 +63,7 @@ export function compileResponse(declared: DeclaredRoute['response']): Response {
     statuses: declared?.statuses ?? [200],
     headers: declared?.headers ?? [],
     stream: declared?.stream === true,
+    receiptEvent: declared?.receipt_event === true,
   }
 }
 

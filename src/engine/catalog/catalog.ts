@@ -94,6 +94,7 @@ export interface Payments {
   /** The files that these addresses come from, as the catalog names them. */
   readonly denyLists: readonly string[]
   readonly payerLimit: PayerLimit | undefined
+  readonly streamCredit: StreamCredit
   readonly x402:
     | {
         /** CAIP-2 ids, most preferred first. */
@@ -170,6 +171,18 @@ export interface Access {
 /** Whether a catalog sells for the worthless money of test networks: it never mixes them with real ones. */
 export function usesTestNetworks({ x402, mpp }: Pick<Payments, 'x402' | 'mpp'>): boolean {
   return (x402?.testnet ?? false) || (mpp?.testnet ?? false)
+}
+
+/** What is sent before it is paid. */
+export interface StreamCredit {
+  /** Most open streams of one payer. */
+  readonly streams: number
+  /** Most that one payer may owe, by the ceilings of its streams. */
+  readonly spend: Micros
+  /** Milliseconds for which a payment is signed. */
+  readonly validity: number
+  /** What may remain unpaid within an hour, over all payers, before nobody has credit. */
+  readonly loss: Micros
 }
 
 /** What one payer may buy within a period. */
@@ -261,6 +274,8 @@ export interface Response {
   readonly headers: readonly string[]
   /** Whether it is sent while it is produced. */
   readonly stream: boolean
+  /** Whether its last event states what was charged. */
+  readonly receiptEvent: boolean
 }
 
 /** An existing API that a route sells. */

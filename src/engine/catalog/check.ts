@@ -8,7 +8,7 @@ import { checkHandlers } from './rules/check-handlers.ts'
 import { checkParameters } from './rules/check-parameters.ts'
 import { checkPaths } from './rules/check-paths.ts'
 import { checkPassthrough } from './rules/check-passthrough.ts'
-import { checkPayerLimits } from './rules/check-payer-limits.ts'
+import { checkPayerLimits, checkStreamCredit } from './rules/check-payer-limits.ts'
 import { checkPayments } from './rules/check-payments.ts'
 import { checkPriceRules } from './price/check-rule.ts'
 import { checkPrices } from './price/check-prices.ts'
@@ -35,6 +35,7 @@ const RULES: readonly ((context: CheckContext) => Iterable<Issue>)[] = [
   checkReferences,
   checkPayments,
   checkPayerLimits,
+  checkStreamCredit,
   checkChannels,
   checkDiscovery,
   checkApiKeys,

@@ -18,6 +18,7 @@ import {
   type Payments,
   type ServedFile,
   type Service,
+  type StreamCredit,
   type Webhook,
   WEBHOOK_EVENTS,
 } from './catalog.ts'
@@ -122,6 +123,7 @@ function compilePayments(context: CheckContext, operations: readonly Operation[]
     ownPayers: payments?.payers?.own ?? [],
     denyLists: denyLists.map(({ path }) => path),
     payerLimit: compilePayerLimit(context),
+    streamCredit: compileStreamCredit(context),
     x402:
       x402 === undefined
         ? undefined
@@ -149,6 +151,20 @@ function compilePayerLimit({ declared, document }: CheckContext): PayerLimit | u
     calls: limits.calls ?? MOST_CALLS,
     spend: spend.kind === 'price' ? spend.value : undefined,
     per: duration(limits.per, '1d'),
+  }
+}
+
+function compileStreamCredit({ declared, document }: CheckContext): StreamCredit {
+  const credit = declared.payments?.payers?.credit
+  const amount = (key: string, usual: Micros): Micros => {
+    const parsed = parsePrice(document.spelling(['payments', 'payers', 'credit', key]) ?? '')
+    return parsed.kind === 'price' ? parsed.value : usual
+  }
+  return {
+    streams: credit?.streams ?? 2,
+    spend: amount('spend', toMicros(1_000_000n)),
+    loss: amount('loss', toMicros(10_000_000n)),
+    validity: duration(declared.payments?.x402?.timeout, '60s'),
   }
 }
 

@@ -260,10 +260,15 @@ const operation = {
         description:
           'Statuses of a successful answer, such as [201] or [200, 204]. Documents show them; default: [200]. Whatever it says, the buyer gets the status of the upstream or the handler.',
       },
+      receipt_event: {
+        type: 'boolean',
+        description:
+          'true: a stream of text/event-stream ends with an event "receipt", which states what was charged and has the signed receipts.',
+      },
       stream: {
         type: 'boolean',
         description:
-          'true: the answer is sent while it is produced, after the payment has settled. Needs a media_type, such as text/event-stream; timeout then limits the wait for the first and for each further piece.',
+          'true: the answer is sent while it is produced, after the payment has settled; with a metered price that names if_missing, before it. Needs a media_type, such as text/event-stream; timeout then limits the wait for the first and for each further piece.',
       },
       headers: {
         type: 'array',

@@ -288,6 +288,30 @@ const payments = {
             per: { ...duration, description: 'The period, which ends now: 1m, 1h, 1d; at most 366d.' },
           },
         },
+        credit: {
+          type: 'object',
+          description:
+            'What is sent before it is paid: streams with a metered price that names if_missing. A stream beyond it is paid first, and sent whole.',
+          additionalProperties: false,
+          minProperties: 1,
+          properties: {
+            streams: {
+              type: 'integer',
+              minimum: 0,
+              maximum: 1_000,
+              description: 'Most open streams of one payer, over all processes; 0: none. Default: 2.',
+            },
+            spend: {
+              type: ['number', 'string'],
+              description: 'Most USD of one payer, by the ceilings of its open streams. Default: 1.',
+            },
+            loss: {
+              type: ['number', 'string'],
+              description:
+                'Once so many USD of all payers were not paid within an hour, nobody has credit. Default: 10.',
+            },
+          },
+        },
       },
     },
     x402: {

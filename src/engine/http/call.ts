@@ -307,6 +307,12 @@ function renderResult(
       const recorded = answer.kind === 'stream' ? { recorded: answer.recorded } : {}
       return { reply: { ...ok(answer, headers), vary }, delivered: entry, ...recorded }
     }
+    case 'streaming': {
+      const { entry, answer } = reply
+      // What it costs is known at its end.
+      const headers = { 'Cache-Control': 'private, no-cache', 'Ratecard-Payment': entry.id }
+      return { reply: ok(answer, headers), delivered: entry, recorded: answer.recorded }
+    }
     case 'offer': {
       const { refusal, failed: entry } = reply
       const headers = entry && protocolOf(request, payment, entry)?.failureHeaders(entry, refusal.code)

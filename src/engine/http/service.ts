@@ -110,6 +110,7 @@ export async function createService(settings: ServiceSettings, render: Renderer)
       redeliver: catalog.payments.redeliver,
       denied: deniedPayers(catalog, protocols),
       payerLimit: catalog.payments.payerLimit,
+      streamCredit: catalog.payments.streamCredit,
       receipts: settings.receipts,
       recentOffers: (operation, args) => recentOffers.of(operation, args),
       stopping: tasks.ending,

@@ -117,10 +117,17 @@ export class PaymentLease {
     }, LEASE_MS)
   }
 
-  /** Stores a stream while it arrives, outside of the queue of changes: the lease is renewed meanwhile. */
-  async storeStream(head: AnswerHead, chunks: AsyncIterable<Uint8Array>): Promise<PaymentRecord> {
+  /**
+   * Stores a stream while it arrives, outside of the queue of changes: the lease is renewed meanwhile. `changes`: what its
+   * end decides.
+   */
+  async storeStream(
+    head: AnswerHead,
+    chunks: AsyncIterable<Uint8Array>,
+    changes: () => Omit<Changes, 'answer'> = () => ({}),
+  ): Promise<PaymentRecord> {
     const answer = await writeStream(this.#ledger.answers, this.#entry, head, chunks)
-    return this.#change({ state: 'fulfilled', answer })
+    return this.#change({ ...changes(), state: 'fulfilled', answer })
   }
 
   /** The stored answer; undefined when there is none or it was lost: then the handler must run again. */

@@ -258,6 +258,8 @@ function renderResult(
       const link = linkOf(deps, call, reply.entry)
       return { reply: answered(reply.answer, meta, link), delivered: reply.entry }
     }
+    case 'streaming':
+      throw new TypeError('the result of a tool is sent whole')
     case 'offer': {
       const { refusal, failed: entry } = reply
       const meta = entry && protocolOf(call, payment, entry)?.tools.failure(entry, refusal.code)

@@ -25,7 +25,7 @@ import type { Refusal } from '../base/errors.ts'
 import { hasContent, isSuccessStatus, type SuccessStatus } from '../base/success-status.ts'
 import { limited, openController, within } from '../base/time-limit.ts'
 import type { ExemptCaller } from './exempt-caller.ts'
-import type { OpenStream, Store } from './request.ts'
+import type { Delivery, OpenStream, Store } from './request.ts'
 import { collect, openStream } from './stream.ts'
 
 export type Preview = (body: JsonObject) => JsonObject
@@ -61,8 +61,8 @@ export const UNREADY: Readonly<Record<Readiness, Refusal | undefined>> = {
 }
 
 /**
- * Whether this endpoint sends its answer while it is produced. Tools do not: their results have one piece. A metered
- * stream does not either: what it costs is known at its end, and it is sent once it is paid for.
+ * Whether this endpoint sends its answer while it is produced, once it is paid. Tools do not: their results have one
+ * piece. Nor does a metered stream: what it costs is known at its end.
  */
 export function isStreaming({ kind, operation }: Endpoint): boolean {
   return kind !== 'tool' && operation.response.stream && operation.meter === undefined
@@ -201,6 +201,8 @@ export interface Call extends Omit<HandlerRun, 'operation' | 'handler' | 'reuse'
   readonly served: ServedOperation
   /** Ignored parameters of the request, which the answer lists as warnings. */
   readonly ignored?: readonly IgnoredParameter[] | undefined
+  /** Undefined: whole. */
+  readonly delivery?: Delivery
 }
 
 /** Runs an operation, and wraps its result in the form that is sold and stored. */
@@ -217,12 +219,14 @@ export interface Performed {
 
 /** Like `invoke`, for a price that is known after the work. */
 export async function perform(deps: ExecutionDeps, call: Call): Promise<Performed> {
-  const { endpoint, served, ignored, ...rest } = call
+  const { endpoint, served, ignored, delivery = 'whole', ...rest } = call
   const { operation, handler, preview, store } = served
   if (operation.response.stream) {
     const began = deps.now()
-    const stream = await open(deps, { ...rest, operation, handler, reuse: 'never' })
-    if (isStreaming(endpoint)) return { answer: stream }
+    const inPieces = endpoint.kind !== 'tool' && delivery !== 'whole'
+    const end = inPieces ? delivery.until : Infinity
+    const stream = await open(deps, { ...rest, operation, handler, reuse: 'never' }, end)
+    if (inPieces || isStreaming(endpoint)) return { answer: stream }
     const left = Math.min(operation.timeout, rest.timeLeft) - (deps.now() - began)
     return { answer: await collect(stream, left) }
   }
@@ -236,6 +240,7 @@ export async function perform(deps: ExecutionDeps, call: Call): Promise<Performe
 async function open(
   deps: ExecutionDeps,
   { operation, handler, args, caller, timeLeft, operations }: HandlerRun,
+  end: number,
 ): Promise<OpenStream> {
   const { response, timeout } = operation
   const controller = openController()
@@ -250,7 +255,7 @@ async function open(
       throw new TypeError('the handler returned no stream: { content: { type, stream } } is expected')
     const { stream, status = 200 } = answer.content
     if (!hasContent(status)) throw new TypeError(`a stream has content, and status ${status} has none`)
-    const limits = { maxSize: response.maxSize, patience: timeout, now: deps.now }
+    const limits = { maxSize: response.maxSize, patience: timeout, end, now: deps.now }
     return openStream(headOf(answer.content, response), stream, limits, controller)
   } catch (fault) {
     controller.abort()

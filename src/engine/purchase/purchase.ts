@@ -37,8 +37,8 @@ import {
   type VerifiedPurchase,
 } from './request.ts'
 import { ledgerCode, toPublicError, type FaultDeps } from './problem.ts'
-import { type Answered, type Paid, type PurchaseResult } from './result.ts'
-import { meterWork } from './metering.ts'
+import { type Answered, type Paid, type PurchaseResult, type Streaming } from './result.ts'
+import { meterUnknown, meterWork } from './metering.ts'
 import { endOf } from './usage-documents.ts'
 import { dedupeByIdentifier } from './idempotency.ts'
 import { withinLimit } from './payer-limit.ts'
@@ -135,7 +135,7 @@ function fulfillmentOf(
   const refuse = (): Promise<never> => Promise.reject(unready)
   if (unready !== undefined) return { run: refuse, preflight: refuse, store }
   return {
-    run: async ({ payment: id, payer, account, timeLeft }) => {
+    run: async ({ payment: id, payer, account, timeLeft, delivery }) => {
       const payment = { id, protocol: paid.protocol.name, network: paid.network, payer, account }
       const caller = { payment, signer: undefined }
       const began = deps.now()
@@ -147,9 +147,19 @@ function fulfillmentOf(
         ignored,
         caller,
         timeLeft,
+        delivery,
       })
-      if (meter === undefined || answer.kind === 'stream') return answer
+      if (meter === undefined) return answer
       const metered = { id: name, meter, ceiling: quote.amount, report: deps.purchases.report }
+      if (answer.kind === 'stream') {
+        const opened = deps.now() - began
+        return {
+          kind: 'metered stream',
+          stream: answer,
+          price: (end, took) => meterWork(metered, { answer: end, usage, took: opened + took }),
+          priceOfPart: (reason) => meterUnknown(metered, reason),
+        }
+      }
       const work = { answer: endOf(answer), usage, took: deps.now() - began }
       return { kind: 'metered', answer, ...meterWork(metered, work) }
     },
@@ -307,6 +317,7 @@ async function describe(purchase: VerifiedPurchase): Promise<Purchase> {
 /** What is sent for a purchase, in whichever protocol the request came. */
 export type PurchaseReply =
   | Answered
+  | Streaming
   /** Another payment is asked for; `failed`: the record of one that could not be settled after the work. */
   | { readonly kind: 'offer'; readonly refusal: Refusal; readonly failed?: PaymentRecord }
   /** The handler has failed; `paid`: after the charge. */
@@ -333,6 +344,7 @@ export function replyTo(deps: FaultDeps, result: PurchaseResult): PurchaseReply 
   const kind = 'problem'
   switch (result.kind) {
     case 'answered':
+    case 'streaming':
       return result
     case 'settlementFailed':
       return { kind: 'offer', refusal: result.refusal, failed: result.entry }

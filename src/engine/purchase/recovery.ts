@@ -10,6 +10,7 @@ import { isRedeliverable } from './redelivery.ts'
 import type { Store } from './request.ts'
 import { finishWrite } from './settlement-flow.ts'
 import { noteFailure } from './payer-throttle.ts'
+import { noteUnpaid } from './stream-credit.ts'
 
 export interface RecoveryDeps extends LeaseContext {
   /** The protocols that are offered now. */
@@ -123,6 +124,9 @@ export async function conclude(
         await noteFailure(ledger, payer, id, now()).catch(report)
       // The payment may arrive again and be charged until it expires: the answer is kept for it.
       if (answer !== undefined && now() < payableUntil(entry)) return lease.keepForRetry()
+      // It was sent on credit.
+      if (answer !== undefined && entry.settle === 'after' && entry.runs !== undefined)
+        await noteUnpaid(ledger, entry, now()).catch(report)
       await lease.void()
       await decide(deps, lease, 'abort')
       return lease.release()

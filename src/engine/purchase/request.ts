@@ -1,11 +1,12 @@
 import type { Readable } from 'node:stream'
-import type { Operation, PayerLimit } from '../catalog/catalog.ts'
+import type { Operation, PayerLimit, StreamCredit } from '../catalog/catalog.ts'
 import type { Metered } from '../catalog/price/meter.ts'
 import type { Arguments } from '../handler.ts'
 import type { PaymentLease, LeaseContext } from '../ledger/lease.ts'
 import type { AnswerHead, StoredAnswer } from '../ledger/payment-record.ts'
 import type { PaymentLocks } from './payment-locks.ts'
 import type { ReceiptSigner } from '../receipts/receipt-signer.ts'
+import type { AnswerEnd } from './usage-documents.ts'
 import type { Offer, OfferTerms, Payment, Verification } from '../payment/payment.ts'
 
 /** What purchases need besides the payment: the same for every request of a revision. */
@@ -16,6 +17,7 @@ export interface PurchaseDeps extends LeaseContext {
   /** Denied payers, as their protocols spell them. */
   readonly denied: ReadonlySet<string>
   readonly payerLimit: PayerLimit | undefined
+  readonly streamCredit: StreamCredit
   /** Undefined: no receipts are signed. */
   readonly receipts?: ReceiptSigner | undefined
   /** Recent offers of an operation, possibly including the present one. */
@@ -46,7 +48,7 @@ export interface PurchaseRequest {
 
 /** What the payment buys. */
 export interface Fulfillment {
-  run(call: HandlerCall): Promise<StoredAnswer | OpenStream | MeteredAnswer>
+  run(call: HandlerCall): Promise<StoredAnswer | OpenStream | MeteredAnswer | MeteredStream>
   /** Runs before upfront settlement: rejects when the work would fail. `timeLeft`: its limit in milliseconds. */
   readonly preflight: ((timeLeft: number) => Promise<void>) | undefined
   /** The store of a handler that writes: decides about its pending write after the payment. */
@@ -58,6 +60,22 @@ export interface MeteredAnswer extends Metered {
   readonly kind: 'metered'
   readonly answer: StoredAnswer
 }
+
+/** A stream whose price is known at its end. */
+export interface MeteredStream {
+  readonly kind: 'metered stream'
+  readonly stream: OpenStream
+  /** `took`: milliseconds that its source has taken. */
+  price(end: AnswerEnd, took: number): Metered
+  /** The price when it has broken off. `reason`: for the operator. */
+  priceOfPart(reason: string): Metered
+}
+
+/**
+ * How an answer that may be a stream with a metered price is sent: whole, once it is paid; or in pieces while they come,
+ * `until` this time in milliseconds since the epoch.
+ */
+export type Delivery = 'whole' | { readonly until: number }
 
 /** A stream of which nothing has been read yet. */
 export interface OpenStream extends AnswerHead {
@@ -83,6 +101,7 @@ export interface HandlerCall {
   readonly account: Verified['account']
   /** Milliseconds that the work may take. */
   readonly timeLeft: number
+  readonly delivery: Delivery
 }
 
 /** Both may be called again for the same payment, also by another process and without a prepared write. */
@@ -106,6 +125,8 @@ export interface LeasedPurchase extends VerifiedPurchase {
   readonly lease: PaymentLease
   /** The stream of work that started before its payment is settled. */
   readonly opened?: OpenStream
+  /** Its answer was sent: its buyer owes what it costs, also after having left. */
+  readonly sent?: 'on credit'
 }
 
 /**

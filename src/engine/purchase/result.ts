@@ -6,6 +6,7 @@ import type { StreamedAnswer } from './request.ts'
 /** The result of a purchase; its kind determines what was charged. */
 export type PurchaseResult =
   | Answered
+  | Streaming
   /** Not charged: the payment is not acceptable. */
   | { readonly kind: 'refused'; readonly refusal: Refusal }
   /** Not charged: the work was done and the settlement has definitely failed. */
@@ -31,6 +32,13 @@ export type PurchaseResult =
 export interface Answered extends Paid {
   readonly kind: 'answered'
   readonly answer: StoredAnswer | StreamedAnswer
+}
+
+/** A stream on credit: charged at its end, once. */
+export interface Streaming {
+  readonly kind: 'streaming'
+  readonly entry: PaymentRecord
+  readonly answer: StreamedAnswer
 }
 
 /** A record with the proof that its money has moved. */

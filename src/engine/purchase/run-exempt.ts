@@ -30,7 +30,12 @@ export async function runExempt(
 ): Promise<ExemptResult> {
   const { knownCallers: known } = deps
   const { served } = call
-  const given = { ...call, caller: ANONYMOUS, timeLeft: served.operation.timeout }
+  const given = {
+    ...call,
+    caller: ANONYMOUS,
+    timeLeft: served.operation.timeout,
+    delivery: { until: Infinity },
+  }
   if (exempt.kind === 'customer') return { kind: 'answered', answer: await invoke(deps, given) }
   const { handler, digest } = exempt
   const operation = { ...served.operation, cache: undefined }

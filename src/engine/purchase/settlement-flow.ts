@@ -1,3 +1,4 @@
+import type { Operation } from '../catalog/catalog.ts'
 import type { Metered } from '../catalog/price/meter.ts'
 import { ERRORS, Failure, InvalidParameter, type ErrorCode } from '../base/errors.ts'
 import {
@@ -11,10 +12,12 @@ import type { PaymentRecord, Receipt, State, StoredAnswer } from '../ledger/paym
 import { firstLook, nextCheckAt } from '../ledger/payment-lifecycle.ts'
 import type { Refusal } from '../base/errors.ts'
 import type { CommittedPayment, Payment, SettledPayment } from '../payment/payment.ts'
-import type { Settlement } from '../payment/settlement.ts'
+import type { Journal, Settlement } from '../payment/settlement.ts'
 import { isStreaming } from './execution.ts'
 import { settlementOfFreeWork } from './free-work.ts'
-import type { LeasedPurchase, OpenStream, PurchaseDeps, Store } from './request.ts'
+import type { Delivery, LeasedPurchase, MeteredStream, OpenStream, PurchaseDeps, Store } from './request.ts'
+import { sendOnCredit } from './credit-stream.ts'
+import { takeCredit, type Credit } from './stream-credit.ts'
 import type { PurchaseResult, Paid } from './result.ts'
 import { lateReceipt, storeLate } from './late-receipt.ts'
 import { recordStream } from './stream.ts'
@@ -32,12 +35,19 @@ export async function withLease(
   const { deps, request, lease } = purchase
   const { id } = lease.entry
   deps.buyers.connect(id, request.gone, 'served')
-  const result = await guarded(deps, lease, () => locked(purchase, work)).finally(() =>
-    request.payment.release(),
-  )
+  const result = await guarded(deps, lease, () => locked(purchase, work)).catch((fault: unknown) => {
+    request.payment.release()
+    throw fault
+  })
+  // What a stream on credit may cost stays reserved to its end.
+  void untilCharged(result).then(() => request.payment.release())
   // The delivery of an answer is tracked, and its buyer counts as connected until it ends.
-  if (result.kind !== 'answered') deps.buyers.disconnect(id, request.gone)
+  if (result.kind !== 'answered' && result.kind !== 'streaming') deps.buyers.disconnect(id, request.gone)
   return result
+}
+
+async function untilCharged(result: PurchaseResult): Promise<void> {
+  if (result.kind === 'streaming') await result.answer.recorded
 }
 
 /** Payments of one channel wait for each other here. */
@@ -48,7 +58,15 @@ async function locked(
   const { deps, request, lease } = purchase
   const { lockKey } = request.payment
   if (lockKey === undefined) return work(purchase)
-  const done = await deps.locks.run(lockKey, () => work(purchase))
+  const done = await new Promise<PurchaseResult | undefined>((resolve, reject) => {
+    const holding = deps.locks.run(lockKey, async () => {
+      const result = await work(purchase)
+      resolve(result)
+      await untilCharged(result)
+      return result
+    })
+    holding.then(resolve, reject)
+  })
   if (done !== undefined) return done
   if (lease.entry.state === 'reserved') await lease.delete()
   else await lease.release()
@@ -82,7 +100,7 @@ async function guarded(
 }
 
 function isStreamed(result: PurchaseResult | undefined): boolean {
-  return result?.kind === 'answered' && result.answer.kind === 'stream'
+  return result?.kind === 'streaming' || (result?.kind === 'answered' && result.answer.kind === 'stream')
 }
 
 /**
@@ -101,7 +119,8 @@ export async function start(
     return { kind: 'refused', refusal }
   }
   if (order === 'after') {
-    if (unsold !== undefined && isAdoptable(lease.entry, unsold)) await adopt(deps, lease, unsold)
+    const { operation } = request.offer.endpoint
+    if (unsold !== undefined && isAdoptable(operation, lease.entry, unsold)) await adopt(deps, lease, unsold)
     return resume(purchase)
   }
   try {
@@ -124,9 +143,12 @@ async function opensFirst({ deps, request: { offer }, verified }: LeasedPurchase
 async function openFirst(purchase: LeasedPurchase): Promise<PurchaseResult> {
   const { deps, verified, lease } = purchase
   const done = await run(purchase, timeToWork(deps, verified))
-  if (done.kind === 'fault' || done.answer.kind !== 'stream') {
+  if (done.kind !== 'answer' || done.answer.kind !== 'stream') {
     await lease.delete()
-    return { kind: 'failed', fault: done.kind === 'fault' ? done.fault : new TypeError('this is no stream') }
+    return {
+      kind: 'failed',
+      fault: done.kind === 'answer' ? new TypeError('this is no stream') : faultOf(done),
+    }
   }
   let result: PurchaseResult | undefined
   try {
@@ -136,9 +158,13 @@ async function openFirst(purchase: LeasedPurchase): Promise<PurchaseResult> {
   }
 }
 
-/** A metered answer costs what its work has used, in units of its asset. */
-function isAdoptable(entry: PaymentRecord, { usage, network, asset, amount }: PaymentRecord): boolean {
-  if (usage === undefined) return true
+/** A metered answer costs what its work has used, in units of its asset: of an answer without it nothing is known. */
+function isAdoptable(
+  { meter }: Operation,
+  entry: PaymentRecord,
+  { usage, network, asset, amount }: PaymentRecord,
+): boolean {
+  if (usage === undefined || meter === undefined) return usage === meter
   const isSameAsset = entry.network === network && entry.asset === asset
   return isSameAsset && BigInt(amount) <= BigInt(entry.authorizedAmount)
 }
@@ -168,10 +194,15 @@ export async function resume(purchase: LeasedPurchase): Promise<PurchaseResult> 
   let work: DoneWork | undefined
   if (entry.settle === 'after' && (await lease.readAnswer()) === undefined) {
     if (hasLeft(purchase)) return abandon(purchase)
-    const done = await run(purchase, timeToWork(deps, verified))
-    if (done.kind === 'fault') {
+    const credit = await takeCredit(purchase)
+    const timeLeft = timeToWork(deps, verified)
+    const done = await run(purchase, timeLeft, credit && { until: deps.now() + timeLeft })
+    if (done.kind === 'metered stream' && credit !== undefined)
+      return owe(purchase, payment, done.stream, credit)
+    await credit?.end()
+    if (done.kind !== 'answer') {
       await lease.void()
-      return { kind: 'failed', fault: done.fault }
+      return { kind: 'failed', fault: faultOf(done) }
     }
     if (done.answer.kind === 'stream') throw new TypeError('streams are paid for first')
     const { answer, metered } = done
@@ -181,6 +212,29 @@ export async function resume(purchase: LeasedPurchase): Promise<PurchaseResult> 
     ? settle(purchase, payment, work)
     : // Until it is charged in the ledger, nothing is stored: a buyer who sends the payment again has the work done again.
       chargeInLedger(purchase, payment, work)
+}
+
+const NO_CREDIT = 'a stream without credit is sent whole'
+
+function faultOf(done: Exclude<Run, { readonly kind: 'answer' }>): unknown {
+  return done.kind === 'fault' ? done.fault : new TypeError(NO_CREDIT)
+}
+
+/** Sends a stream on credit. */
+function owe(
+  purchase: LeasedPurchase,
+  payment: Payment,
+  stream: MeteredStream,
+  credit: Credit,
+): PurchaseResult {
+  if (payment.commit !== undefined) throw new TypeError(NO_CREDIT)
+  const sent: LeasedPurchase = { ...purchase, sent: 'on credit' }
+  const answer = sendOnCredit(sent, stream, {
+    credit,
+    changes: (metered) => ({ ...meteredCharge(payment, metered), runs: 1 }),
+    settle: () => settle(sent, payment, undefined),
+  })
+  return { kind: 'streaming', entry: purchase.lease.entry, answer }
 }
 
 /** An answer, and what it costs if that was not known before. */
@@ -218,8 +272,8 @@ async function chargeInLedger(
 /** The client left before anything was sent to move its money. */
 class Disconnected extends Error {}
 
-function hasLeft({ deps, lease }: LeasedPurchase): boolean {
-  return !deps.buyers.has(lease.entry.id)
+function hasLeft({ deps, lease, sent }: LeasedPurchase): boolean {
+  return sent === undefined && !deps.buyers.has(lease.entry.id)
 }
 
 /** Nothing was charged in the ledger: the work was done for nothing, and what it has prepared is rolled back. */
@@ -249,7 +303,7 @@ async function settle(
     const entry = work?.amount === undefined ? lease.entry : await storing
     const free = settlementOfFreeWork(entry)
     if (free !== undefined) return await conclude(purchase, free)
-    const settlement = await payment.settle(BigInt(entry.amount), {
+    const settlement = await settlePatiently(purchase, payment, BigInt(entry.amount), {
       record: async (dispatch, joint) => {
         await storing
         // A signer may record a payment again: the existing record continues.
@@ -271,6 +325,23 @@ async function settle(
     return { kind: 'pending', id: lease.entry.id }
   }
 }
+
+/** What a stream on credit costs is owed: while its payment is valid, a network that is away is asked again. */
+async function settlePatiently(
+  { deps, sent, verified }: LeasedPurchase,
+  payment: SettledPayment,
+  amount: bigint,
+  journal: Journal,
+): Promise<Settlement> {
+  for (;;) {
+    const settlement = await payment.settle(amount, journal)
+    if (sent === undefined || settlement.kind !== 'failed') return settlement
+    if (settlement.refusal.code !== 'chain_unavailable' || timeToWork(deps, verified) <= 0) return settlement
+    await deps.sleep(AGAIN_MS)
+  }
+}
+
+const AGAIN_MS = 1_000
 
 /** Work for a buyer who has disconnected counts as a failed settlement, and its answer is not kept. */
 async function abandon(purchase: LeasedPurchase): Promise<PurchaseResult> {
@@ -297,7 +368,10 @@ export async function conclude(purchase: LeasedPurchase, settlement: Settlement)
       if (settlement.block !== undefined) await lease.failedIn(settlement.block)
       return fail(purchase, settlement.refusal)
     case 'unknown': {
-      const { id } = await lease.advance('unknown')
+      const { id, dispatch, answer } = lease.entry
+      // Its payer has used it up during the work: whether for us is known later, when others have been worked for.
+      if (dispatch === undefined && answer !== undefined) await countFailure(deps, lease.entry)
+      await lease.advance('unknown')
       await lease.release()
       return { kind: 'pending', id }
     }
@@ -355,19 +429,22 @@ function countFailure({ ledger, now, report }: PurchaseDeps, { payer, id }: Paym
 
 type Run =
   | { readonly kind: 'answer'; readonly answer: StoredAnswer | OpenStream; readonly metered?: Metered }
+  | { readonly kind: 'metered stream'; readonly stream: MeteredStream }
   | { readonly kind: 'fault'; readonly fault: unknown }
 
 /** Runs the handler; rolls back its pending write when it fails. `timeLeft`: its limit in milliseconds. */
 async function run(
   { deps, request, verified: { payer, account }, lease }: LeasedPurchase,
   timeLeft: number,
+  delivery: Delivery = 'whole',
 ): Promise<Run> {
   const { fulfillment, offer } = request
   const most = Math.min(offer.endpoint.operation.timeout, timeLeft)
   if (fulfillment.store !== undefined) await lease.update({ pendingWrite: true })
   try {
-    const call = { payment: lease.entry.id, payer, account, timeLeft: most }
+    const call = { payment: lease.entry.id, payer, account, timeLeft: most, delivery }
     const done = await fulfillment.run(call)
+    if (done.kind === 'metered stream') return { kind: 'metered stream', stream: done }
     return done.kind === 'metered'
       ? { kind: 'answer', answer: done.answer, metered: done }
       : { kind: 'answer', answer: done }
@@ -391,9 +468,10 @@ async function fulfil(
   let answer = await lease.readAnswer()
   if (answer === undefined) {
     const done: Run = opened ? { kind: 'answer', answer: opened } : await run(purchase, Infinity)
-    if (done.kind === 'fault') {
-      await leaveOwed(purchase, done.fault)
-      return { kind: 'paidUnfulfilled', ...paid(), fault: done.fault }
+    if (done.kind !== 'answer') {
+      const fault = faultOf(done)
+      await leaveOwed(purchase, fault)
+      return { kind: 'paidUnfulfilled', ...paid(), fault }
     }
     if (done.answer.kind === 'stream') {
       const { runs = 0 } = lease.entry

@@ -4,6 +4,7 @@ import { LeaseLostError } from '../ledger/lease.ts'
 import type { AnswerHead, StoredAnswer } from '../ledger/payment-record.ts'
 import type { LeasedPurchase, OpenStream, StreamedAnswer } from './request.ts'
 import { within } from '../base/time-limit.ts'
+import { receiptEvent } from './receipt-event.ts'
 
 /** Longest duration of a stream, even while it sends data. */
 const LONGEST_MS = 900_000
@@ -13,6 +14,8 @@ export interface StreamLimits {
   readonly maxSize: number
   /** Milliseconds to wait for each piece. */
   readonly patience: number
+  /** When it is cut off at the latest, in milliseconds since the epoch. */
+  readonly end: number
   readonly now: () => number
 }
 
@@ -20,7 +23,7 @@ export interface StreamLimits {
 export function openStream(
   head: AnswerHead,
   source: AsyncIterable<string | Uint8Array>,
-  { maxSize, patience, now }: StreamLimits,
+  { maxSize, patience, end, now }: StreamLimits,
   controller: AbortController,
 ): OpenStream {
   const pieces = source[Symbol.asyncIterator]()
@@ -35,7 +38,7 @@ export function openStream(
     try {
       for (;;) {
         const asked = now()
-        const next = await within(Math.min(patience, left), pieces.next(), signal)
+        const next = await within(Math.min(patience, left, end - asked), pieces.next(), signal)
         // Time that the buyer takes does not count: otherwise a buyer could break a stream off by reading slowly.
         left -= now() - asked
         if (next.done === true) return
@@ -76,10 +79,11 @@ export async function collect(
  * the body does, and `leave` decides what becomes of the payment.
  */
 export function recordStream(
-  { deps, lease }: LeasedPurchase,
+  purchase: LeasedPurchase,
   { status, type, headers, chunks, close }: OpenStream,
   leave: (fault: unknown) => Promise<void>,
 ): StreamedAnswer {
+  const { deps, lease } = purchase
   const body = new PassThrough()
   // The response handles it, if there still is one.
   body.on('error', () => undefined)
@@ -94,7 +98,7 @@ export function recordStream(
           deps.report(fault)
           for await (const _ of passOn(chunks, body, deps.now));
         })
-      body.end()
+      body.end(receiptEvent(purchase))
     } catch (fault) {
       body.destroy(fault instanceof Error ? fault : new Error(String(fault)))
       await leave(fault)
@@ -110,15 +114,16 @@ export function recordStream(
 /** A buyer who reads nothing for this long is cut off, before the source times out: the record continues. */
 const STALLED_MS = 10_000
 /** How long a buyer may keep the source waiting in all. */
-const SLOWEST_MS = 300_000
+export const SLOWEST_MS = 300_000
 
 /** Gives each piece to the buyer first, and waits until a connected one has room for the next. */
-async function* passOn(
+export async function* passOn(
   chunks: AsyncIterator<Uint8Array, void>,
   buyer: Writable,
   now: () => number,
+  slowest = SLOWEST_MS,
 ): AsyncGenerator<Uint8Array, void> {
-  let left = SLOWEST_MS
+  let left = slowest
   for (let next = await chunks.next(); next.done !== true; next = await chunks.next()) {
     const isFull = !buyer.destroyed && !buyer.write(next.value)
     yield next.value

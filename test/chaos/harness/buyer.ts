@@ -4,7 +4,6 @@ import type { Hex } from '../../support/payment.ts'
 import type { Secrets } from '../../support/secrets.ts'
 import type { PaymentMethod } from './payment-method.ts'
 import type { Purchase, PurchaseLog } from './purchase-log.ts'
-import { ROUTES } from './routes.ts'
 import type { SeededRandom } from './seeded-random.ts'
 import { EVENTS } from './upstream.ts'
 
@@ -45,11 +44,11 @@ export type Phase = 'killing' | 'over' | 'ended'
 
 /** Makes one purchase after the other while processes are killed. */
 export async function buy(settings: BuyerSettings, phase: () => Phase): Promise<void> {
-  const { random, log } = settings
+  const { random, log, method } = settings
   while (phase() === 'killing') {
     // Pauses leave some buyers untouched by a kill, so that they meet a server that others keep busy.
     await delay(random.between(0, MAX_PAUSE_MS))
-    const route = random.oneOf(ROUTES)
+    const route = random.oneOf(method.routes)
     const n = random.chance(SHARED_RATE)
       ? random.between(1, SHARED_ARGUMENTS)
       : SHARED_ARGUMENTS + log.purchases.length
@@ -188,7 +187,8 @@ async function readAnswer(
   purchase: Purchase,
   { request, requestedAt, response }: Exchange,
 ): Promise<string> {
-  const body: unknown = JSON.parse(messageIn(await secrets.scanResponse(response)))
+  const [text = '', ending] = (await secrets.scanResponse(response)).split(RECEIPT_EVENT)
+  const body: unknown = JSON.parse(messageIn(text))
   if (!isJsonObject(body)) throw new Error('an answer is not an object')
   const payment = response.headers.get('ratecard-payment')
   if (response.status !== 200) return `${response.status} ${JSON.stringify(body['code'])}`
@@ -197,7 +197,7 @@ async function readAnswer(
     return '200 for other arguments'
   }
   const { origin: from } = new URL(request.url)
-  const transaction = method.receiptOf(response)
+  const transaction = method.receiptOf(response) ?? transactionIn(ending)
   purchase.answer = {
     from,
     requestedAt,
@@ -207,6 +207,15 @@ async function readAnswer(
     run: body['run'],
   }
   return `200 by ${payment ?? 'no payment'}`
+}
+
+/** Begins the last event of a stream whose charge its headers could not state. */
+const RECEIPT_EVENT = 'event: receipt\ndata: '
+
+function transactionIn(event: string | undefined): string | undefined {
+  if (event === undefined) return undefined
+  const told = JSON.parse(event) as { readonly 'x402/payment-response': { readonly transaction: string } }
+  return told['x402/payment-response'].transaction
 }
 
 /** The JSON of an answer, or the data that all events of a stream repeat. */

@@ -14,13 +14,21 @@ import { openPurchaseLog, type PurchaseLog } from './purchase-log.ts'
 import { seededRandom, type SeededRandom } from './seeded-random.ts'
 import type { StoreName } from './store.ts'
 import { countTotals, isSettled, ledgerMismatches, type Evidence, type Totals } from './totals.ts'
+import { openUpto } from './upto.ts'
 import { openX402 } from './x402.ts'
+
+const METHODS = {
+  x402: (random: SeededRandom, secrets: Secrets) => openX402(random, secrets),
+  upto: openUpto,
+  mpp: openMpp,
+}
 
 export interface ChaosSettings {
   readonly kills: number
   readonly processes: number
   readonly store: StoreName
-  readonly protocol: 'x402' | 'mpp'
+  /** How buyers pay: by scheme exact of x402, by its scheme upto, or by MPP. */
+  readonly protocol: keyof typeof METHODS
   readonly buyers: number
   readonly seed: number
   /** Milliseconds between two reorganizations of the chain; 0: there are none. */
@@ -66,7 +74,7 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosResult> {
   const random = seededRandom(seed)
   const secrets = new Secrets()
   const log = openPurchaseLog()
-  const method = await { x402: openX402, mpp: openMpp }[protocol](random, secrets)
+  const method = await METHODS[protocol](random, secrets)
   let phase: Phase = 'killing'
   let cluster: Cluster | undefined
   const work: Promise<unknown>[] = []

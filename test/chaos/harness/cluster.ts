@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
 import { startServer, type RunningServer } from '../../support/server.ts'
-import { ROUTES } from './routes.ts'
 import type { SeededRandom } from './seeded-random.ts'
 import type { PaymentMethod } from './payment-method.ts'
 import { openStore, type StoreName } from './store.ts'
@@ -98,12 +97,12 @@ export async function openCluster(settings: ClusterSettings): Promise<Cluster> {
   }
 }
 
-function catalogOf({ catalogYaml }: PaymentMethod, { url }: Upstream): string {
+function catalogOf({ catalogYaml, routes }: PaymentMethod, { url }: Upstream): string {
   return `catalog: 1
 service: { name: Chaos, version: '1.0.0' }
 payments:
   currency: USD
   ${catalogYaml}
 routes:
-${ROUTES.map(({ yaml }) => yaml(url)).join('')}`
+${routes.map(({ yaml }) => yaml(url)).join('')}`
 }

@@ -16,6 +16,7 @@ import {
 import type { SeededRandom } from './seeded-random.ts'
 import type { PaymentMethod } from './payment-method.ts'
 import { noteTransactions, reorganize } from './reorganization.ts'
+import { FIXED_ROUTES } from './routes.ts'
 
 /** Delay of every call to the node, so that kills meet calls in flight. */
 const CALL_MS = 100
@@ -37,6 +38,7 @@ export async function openMpp(random: SeededRandom, secrets: Secrets): Promise<P
   secrets.add('an RPC endpoint', node.url)
   const client = createPublicClient({ transport: http(chain.rpcUrl) })
   return {
+    routes: FIXED_ROUTES,
     catalogYaml: `mpp: { method: tempo, intent: charge, chain: ${TEMPO_CHAIN}, currency: '${PATH_USD}' }`,
     env: { MPP_RECIPIENT: recipient, MPP_SECRET_KEY: secretKey, [`RPC_URL_${TEMPO_CHAIN}`]: node.url },
     header: 'authorization',

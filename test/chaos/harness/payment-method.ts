@@ -1,8 +1,11 @@
 import type { Hex } from '../../support/payment.ts'
+import type { ChaosRoute } from './routes.ts'
 import type { Reorganization } from './reorganization.ts'
 
 /** A chain, the clients of a protocol, and a way to match charges on the chain with signed payments. */
 export interface PaymentMethod {
+  /** What can be bought by it. */
+  readonly routes: readonly ChaosRoute[]
   /** Its entry below `payments` in the catalog. */
   readonly catalogYaml: string
   /** Environment variables of a server that accepts it. */

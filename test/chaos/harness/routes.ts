@@ -21,7 +21,7 @@ const FIXED_PRICE = 10_000n
 const N = 'n: { type: integer, required: true, minimum: 1, example: 1 }'
 
 /** Routes that are paid after the work and before it, that store something, and whose upstream answers in pieces. */
-export const ROUTES: readonly ChaosRoute[] = [
+export const FIXED_ROUTES: readonly ChaosRoute[] = [
   get('work', FIXED, () => FIXED_PRICE),
   get('upfront', FIXED, () => FIXED_PRICE, ['handler: work', 'settle: upfront']),
   get('write', FIXED, () => FIXED_PRICE),
@@ -57,6 +57,31 @@ export const ROUTES: readonly ChaosRoute[] = [
   ),
   post('stream', FIXED, () => FIXED_PRICE, {
     yaml: [`body: { properties: { ${N} } }`, 'response: { stream: true, media_type: text/event-stream }'],
+    json: (n) => ({ n }),
+  }),
+]
+
+/** 0.001 and 0.0001 for each 10 of `n`, in proportion, rounded up; at most 0.02. */
+function meteredPrice(n: number): bigint {
+  const price = 1_000n + BigInt(n) * 10n
+  return price < 20_000n ? price : 20_000n
+}
+
+const METERED =
+  '{ base: 0.001, metered: [{ value_of: /n, unit: 10, price: 0.0001 }], ceiling: 0.02, if_missing: 0.02 }'
+
+/** Routes whose price follows from the answer, some above their ceiling; only a scheme that charges less than was signed buys them. */
+export const METERED_ROUTES: readonly ChaosRoute[] = [
+  get('counted', METERED, meteredPrice, ['handler: work']),
+  post('metered', METERED, meteredPrice, {
+    yaml: [`body: { properties: { ${N} } }`],
+    json: (n) => ({ n }),
+  }),
+  post('events', METERED, meteredPrice, {
+    yaml: [
+      `body: { properties: { ${N} } }`,
+      'response: { stream: true, media_type: text/event-stream, receipt_event: true }',
+    ],
     json: (n) => ({ n }),
   }),
 ]

@@ -84,18 +84,21 @@ export function countTotals(evidence: Evidence): Totals {
   }
 }
 
-/** Charges without a record that names their transaction, and records of charges that are not on the chain. */
+/** Charges without a record that names their transaction and amount, and records of charges that are not on the chain. */
 export function ledgerMismatches({
   charges,
   records,
   referenceOfKey,
 }: Pick<Evidence, 'charges' | 'records' | 'referenceOfKey'>): string[] {
   const charged = records.filter(({ receipt }) => receipt !== undefined)
-  const label = (reference: string, transaction: string | undefined): string =>
-    `${reference} ${transaction ?? ''}`
-  const onChain = new Set(charges.map(({ reference, transaction }) => label(reference, transaction)))
+  const onChain = new Set(
+    charges.map(({ reference, transaction, amount }) => `${reference} ${transaction} ${amount}`),
+  )
   const inLedger = new Set(
-    charged.map(({ key, receipt }) => label(referenceOfKey(key), receipt?.transaction)),
+    charged.map(({ key, amount, receipt }) => {
+      const moved = receipt?.amount === amount ? amount : `${receipt?.amount}, with an answer for ${amount}`
+      return `${referenceOfKey(key)} ${receipt?.transaction} ${moved}`
+    }),
   )
   return [
     ...[...onChain].filter((each) => !inLedger.has(each)).map((each) => `on the chain only: ${each}`),

@@ -65,7 +65,7 @@ export async function openUpstream(random: SeededRandom): Promise<Upstream> {
     if (typeof key === 'string') effects.set(key, { body, run, requests: requests + 1 })
     const n = numberIn(body)
     const result = JSON.stringify({ n, run, value: `stored-value-${run}` })
-    if (request.url !== '/stream') {
+    if (request.url !== '/stream' && request.url !== '/events') {
       response.setHeader('content-type', 'application/json').end(result)
       return
     }

@@ -11,12 +11,24 @@ export function* checkBodies(context: CheckContext): Generator<Issue> {
     if (place.route.body !== undefined) yield* checkBody(context, place, place.route.body)
   }
   for (const { entry, at } of entriesOf(context.declared)) {
-    const { schema, media_type: mediaType = JSON_MEDIA, max_size: maxSize, stream } = entry.response ?? {}
+    const {
+      schema,
+      media_type: mediaType = JSON_MEDIA,
+      max_size: maxSize,
+      stream,
+      receipt_event: ends,
+    } = entry.response ?? {}
     yield* checkSize(context, maxSize, [...at, 'response', 'max_size'])
     if (stream === true && kindOf(mediaType) === 'json') {
       const message =
         'a stream needs a media type that can be read in pieces: write "media_type: text/event-stream" or "application/x-ndjson"'
       yield error('stream_unreadable', context.document.atKey([...at, 'response', 'stream']), message)
+    }
+    if (ends === true && (stream !== true || mediaType !== 'text/event-stream')) {
+      const message =
+        'only a stream of text/event-stream has events: add "stream" and "media_type", or remove it'
+      const position = context.document.atKey([...at, 'response', 'receipt_event'])
+      yield error('receipt_event_misplaced', position, message)
     }
     if (schema !== undefined && kindOf(mediaType) !== 'json')
       yield schemaMisplaced(context, [...at, 'response', 'schema'], mediaType)

@@ -8,6 +8,20 @@ const AT = ['payments', 'payers', 'limits']
 
 const LONGEST_PERIOD = 366 * 86_400_000
 
+/** Checks what is sent before it is paid. */
+export function* checkStreamCredit({ declared, document }: CheckContext): Generator<Issue> {
+  for (const [key, value] of Object.entries(declared.payments?.payers?.credit ?? {})) {
+    const at = ['payments', 'payers', 'credit', key]
+    const amount = parsePrice(key === 'streams' ? '1' : (document.spelling(at) ?? String(value)))
+    if (amount.kind === 'fault')
+      yield error(
+        amount.fault,
+        document.at(at),
+        faultMessage(amount.fault, document.spelling(at) ?? '', 'amount'),
+      )
+  }
+}
+
 /** Checks what one payer may buy: a limit below the price of a route would never sell it. */
 export function* checkPayerLimits({ declared, document }: CheckContext): Generator<Issue> {
   const limits = declared.payments?.payers?.limits

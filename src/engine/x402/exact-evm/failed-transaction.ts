@@ -9,7 +9,7 @@ import type { BlockReference } from '../../ledger/payment-record.ts'
 import type { Settlement } from '../../payment/settlement.ts'
 import { onchainStatus, type ChainReader } from './onchain-status.ts'
 import type { PayerLimits } from './payer-limits.ts'
-import type { ExpectedPayment } from '../../chains/evm/transfer-proof.ts'
+import { nonceName, type ExpectedPayment } from '../../chains/evm/transfer-proof.ts'
 
 /** What is needed to see the effect and the cost of our own transactions. */
 export interface ReceiptReader extends ChainReader {
@@ -64,7 +64,8 @@ export async function explainFailure(
     return leftOut(status)
   }
   if (succeeded) return status
-  const { from, nonce } = expected
+  const { from } = expected
+  const nonce = nonceName(expected)
   // The responsible payer of another process's batch is unknown.
   const payer = members === 1 ? from : undefined
   const cost = gasCost / BigInt(members)
@@ -84,7 +85,8 @@ async function chargeLoss(
   { hash, logs, gasCost, gasUsed }: TransactionReceipt,
   payers: readonly Address[],
 ): Promise<void> {
-  const { from: payer, nonce } = expected
+  const { from: payer } = expected
+  const nonce = nonceName(expected)
   const { multicall, token } = context
   const share = gasCost / BigInt(payers.length)
   const withCode = await multicall.withCode(payers, ACCOUNTS_MS)

@@ -18,7 +18,7 @@ import { type Exposure } from './payer-limits.ts'
 import type { Settler } from './settler.ts'
 import type { SettlementContext } from './settlement-context.ts'
 import { preflight, orderOf, signedOf, exposureOf } from './preflight.ts'
-import type { ExpectedPayment } from '../../chains/evm/transfer-proof.ts'
+import { nonceName, type ExpectedPayment } from '../../chains/evm/transfer-proof.ts'
 
 /** Polls of a broadcast transaction: nine in the two seconds of a usual block, since node calls cost money. */
 const PACE = { first: 15, factor: 1.6, longest: 1_000, patience: 30_000 }
@@ -46,7 +46,7 @@ export function createLocalSettler(context: SettlementContext): Settler {
     },
     release: ({ expected }) => {
       simulated.delete(nameOf(expected))
-      payers.release({ payer: expected.from, nonce: expected.nonce })
+      payers.release({ payer: expected.from, nonce: nonceName(expected) })
     },
     settle: (request, journal) => {
       const { expected } = request

@@ -6,8 +6,8 @@ import type { Refusal } from '../../base/errors.ts'
 import type { Exposure } from './payer-limits.ts'
 import type { SettlementContext } from './settlement-context.ts'
 import type { SettlementRequest } from './settlement-request.ts'
-import type { ExpectedTransfer, TokenReader } from '../../chains/evm/eip3009/token-state.ts'
-import type { ExpectedPayment } from '../../chains/evm/transfer-proof.ts'
+import type { TokenReader } from '../../chains/evm/eip3009/token-state.ts'
+import { nonceName, type ExpectedPayment } from '../../chains/evm/transfer-proof.ts'
 import type { Order } from './order.ts'
 import type { SignedAuthorization } from '../../chains/evm/eip3009/authorization.ts'
 import { transferCall } from '../../chains/evm/eip3009/transfer-call.ts'
@@ -86,8 +86,9 @@ export function gasFor({ signedBy }: Pick<SignedAuthorization, 'signedBy'>): big
 
 /** What a payment puts at risk for its payer. */
 export function exposureOf(
-  { from, nonce, value }: ExpectedTransfer,
+  expected: ExpectedPayment,
   { signedBy }: Pick<SignedAuthorization, 'signedBy'>,
 ): Exposure {
-  return { payer: from, nonce, value, signedBy }
+  const { from, value } = expected
+  return { payer: from, nonce: nonceName(expected), value, signedBy }
 }

@@ -239,9 +239,11 @@ function checkTime(
   timeoutSeconds: number,
   seconds: number,
 ): Refusal | undefined {
-  const ends = [deadline, ...(approval === undefined ? [] : [approval.deadline])]
-  if (ends.some((end) => BigInt(end) < BigInt(seconds + VALIDITY_MARGIN_S)))
+  if (BigInt(deadline) < BigInt(seconds + VALIDITY_MARGIN_S))
     return refuse('permit2_deadline_expired', `the deadline leaves less than ${VALIDITY_MARGIN_S} seconds`)
+  // It is used with the permit, at the end of the work.
+  if (approval !== undefined && BigInt(approval.deadline) < BigInt(deadline))
+    return refuse('permit2_deadline_expired', 'the approval in extensions ends before the permit')
   if (BigInt(deadline) > BigInt(seconds + timeoutSeconds + VALIDITY_SLACK_S)) {
     const most = `${timeoutSeconds} seconds, with ${VALIDITY_SLACK_S} more for clocks that differ`
     return refuse('permit2_deadline_expired', `the deadline is further away than ${most}`)

@@ -43,6 +43,19 @@ routes:
     summary: The same as events
     body: *body
     response: { stream: true, media_type: text/event-stream }
+  POST /v1/live:
+    handler: proxy
+    upstream: ${model}/live
+    price:
+      base: 0.0002
+      metered:
+        - { value_of: /usage/prompt_tokens, unit: 1000, price: 0.0005 }
+        - { value_of: /usage/completion_tokens, unit: 1000, price: 0.0015 }
+      ceiling: 0.05
+      if_missing: 0.03
+    summary: The same as events, sent while they come
+    body: *body
+    response: { stream: true, media_type: text/event-stream, receipt_event: true }
   POST /v1/free:
     handler: proxy
     upstream: ${model}/chat
@@ -62,18 +75,30 @@ interface Usage {
 /** A model that reports the usage that the prompt names, whole or in the last of its events. */
 async function openModel() {
   let runs = 0
+  let during = async (): Promise<'end' | 'break'> => 'end'
   const server = createServer((request, response) => {
     runs += 1
     void json(request).then((body) => {
       const { usage } = body as { readonly usage: string }
-      if (request.url?.startsWith('/events') !== true)
+      if (request.url === '/chat')
         return response.setHeader('content-type', 'application/json').end(`{"text":"hello","usage":${usage}}`)
       response.setHeader('content-type', 'text/event-stream')
       response.write('data: {"text":"hello"}\n\n')
+      if (request.url === '/live')
+        return during().then((end) =>
+          end === 'end' ? response.end(`data: {"usage":${usage}}\n\n`) : response.destroy(),
+        )
       return response.end(`data: {"usage":${usage}}\n\n`)
     })
   })
-  return { ...(await listening(server)), runs: () => runs }
+  return {
+    ...(await listening(server)),
+    runs: () => runs,
+    /** What happens between the first event of a stream and its last. */
+    onStream: (happens: typeof during) => {
+      during = happens
+    },
+  }
 }
 
 /** Computed apart from the code under test: tenths of a micro-dollar, rounded up once. */
@@ -201,4 +226,122 @@ t.test('charges the recorded amount once when the process dies before the transf
   t.equal(amountOf(response), String(due(usage)))
   t.same(await shop.onchain.received(shop.payTo), [due(usage)])
   t.equal(model.runs(), 1)
+})
+
+/** A promise, and what resolves it. */
+function gate<T>(): { readonly opened: Promise<T>; readonly open: (value: T) => void } {
+  let open = (_value: T): void => undefined
+  const opened = new Promise<T>((resolve) => (open = resolve))
+  return { opened, open }
+}
+
+async function firstPiece(response: Response) {
+  const reader = response.body?.getReader()
+  const { value } = (await reader?.read()) ?? {}
+  return { reader, text: new TextDecoder().decode(value) }
+}
+
+/** What comes after the first piece; `broken`: it broke off. */
+async function restOf(reader: ReadableStreamDefaultReader<Uint8Array> | undefined) {
+  let text = ''
+  try {
+    for (;;) {
+      const next = await reader?.read()
+      if (next?.value === undefined) return { text, broken: false }
+      text += new TextDecoder().decode(next.value)
+    }
+  } catch {
+    return { text, broken: true }
+  }
+}
+
+t.test('sends a stream on credit, and charges at its end what it has used', async (t) => {
+  const { shop, model } = await openWords(t)
+  const received = (): Promise<bigint[]> => shop.onchain.received(shop.payTo)
+  const key = await wallet(shop)
+  const buy = uptoFetch(key)
+  const live = `${shop.url}/v1/live`
+  const usage = { prompt_tokens: 700, completion_tokens: 30 }
+
+  await t.test('its bytes before the charge, and last an event that states the charge', async (t) => {
+    const { opened, open } = gate<'end'>()
+    model.onStream(() => opened)
+    const response = await buy(live, asking(usage))
+    const { reader, text } = await firstPiece(response)
+    t.match(text, 'hello')
+    t.equal(response.headers.get('payment-response'), null)
+    t.strictSame(await received(), [])
+    open('end')
+    const rest = await restOf(reader)
+    t.equal(rest.broken, false)
+    t.match(rest.text, /"usage":.*\n\nevent: receipt\ndata: /s)
+    const event = JSON.parse(/event: receipt\ndata: (.*)/.exec(rest.text)?.[1] ?? '{}')
+    t.match(event, {
+      payment: response.headers.get('ratecard-payment'),
+      'x402/payment-response': { success: true, amount: String(due(usage)) },
+    })
+    t.strictSame(await received(), [due(usage)])
+  })
+
+  await t.test('once, when its buyer has left', async (t) => {
+    const before = (await received()).length
+    const { opened, open } = gate<'end'>()
+    model.onStream(() => opened)
+    const { reader } = await firstPiece(await buy(live, asking(usage)))
+    await reader?.cancel()
+    open('end')
+    await until('it is charged', async () => (await received()).length > before)
+    t.strictSame((await received()).slice(before), [due(usage)])
+  })
+
+  await t.test(
+    'the price of a missing count, when it breaks off or does not say what it has used',
+    async (t) => {
+      const before = (await received()).length
+      const { opened, open } = gate<'break'>()
+      model.onStream(() => opened)
+      const { reader } = await firstPiece(await buy(live, asking(usage)))
+      open('break')
+      t.equal((await restOf(reader)).broken, true)
+      model.onStream(async () => 'end')
+      const silent = await buy(live, asking({ prompt_tokens: 3 }))
+      t.match(await silent.text(), 'event: receipt')
+      t.strictSame((await received()).slice(before), [30_000n, 30_000n])
+    },
+  )
+
+  await t.test('the third of one payer whole, once it is paid', async (t) => {
+    const before = (await received()).length
+    const { opened, open } = gate<'end'>()
+    const runs = model.runs()
+    model.onStream(() => (model.runs() - runs < 3 ? opened : Promise.resolve('end')))
+    const [one, other] = await Promise.all([buy(live, asking(usage)), buy(live, asking(usage))])
+    const third = await buy(live, asking(usage))
+    t.equal(amountOf(third), String(due(usage)))
+    t.equal((await received()).length, before + 1)
+    await third.text()
+    open('end')
+    await Promise.all([one.text(), other.text()])
+    t.equal((await received()).length, before + 3)
+  })
+
+  await t.test(
+    'not at all, when its buyer withdraws the allowance: then it buys nothing more for an hour',
+    async (t) => {
+      const before = (await received()).length
+      const { opened, open } = gate<'end'>()
+      model.onStream(() => opened)
+      const { reader } = await firstPiece(await buy(live, asking(usage)))
+      await shop.onchain.approvePermit2(addressOf(key), 0n)
+      open('end')
+      t.equal((await restOf(reader)).broken, true)
+      t.equal((await received()).length, before)
+      await until('the log says so', () =>
+        shop.output().includes('on credit, and its 0.000595 USD are unpaid'),
+      )
+      await shop.onchain.approvePermit2(addressOf(key), MUCH)
+      const refused = await buy(live, asking(usage))
+      t.match(await refused.json(), { code: 'payer_suspended', charged: 'no' })
+    },
+  )
 })

@@ -8,9 +8,11 @@ import {
   encode,
   readHeader,
   send,
+  sign,
   stockFetch,
   type Hex,
 } from '../../../support/payment.ts'
+import { randomHex } from '../../../support/random.ts'
 import { openShop } from '../../../support/shop.ts'
 import { until } from '../../../support/until.ts'
 import { signPermit, uptoFetch, type PermitFaults } from '../../../support/upto.ts'
@@ -124,6 +126,11 @@ const FAULTS: readonly (readonly [name: string, faults: () => PermitFaults, code
     () => ({ approval: { nonce: 0n, value: 5n } }),
     'permit2_allowance_required',
   ],
+  [
+    'an approval that ends before the permit',
+    () => ({ approval: { nonce: 0n, deadline: SOON() + 20n } }),
+    'permit2_deadline_expired',
+  ],
 ]
 
 t.test('refuses uncharged and before any work', async (t) => {
@@ -164,6 +171,40 @@ t.test('refuses uncharged and before any work', async (t) => {
     await refused(t, header, 'permit2_invalid_nonce')
   })
 })
+
+t.test(
+  'works for one of two payments by a wallet with the money for one, whatever their schemes and nonces',
+  async (t) => {
+    const key = await shop.wallet(10_000n)
+    await onchain.approvePermit2(addressOf(key), MUCH)
+    const nonce = randomHex()
+    const challenge = await challengeOf(work)
+    const exact = { ...challenge, accepts: challenge.accepts.filter(({ scheme }) => scheme === 'exact') }
+    const before = { runs: shop.upstream.runs(), charges: (await received()).length }
+    const headers = [
+      (await signPermit(challenge, key, { nonce })).header,
+      (await sign(exact, key, { nonce })).header,
+    ]
+    let [working, go] = [0, (): void => undefined]
+    const refused = new Promise<void>((resolve) => (go = resolve))
+    shop.upstream.during(() => {
+      working += 1
+      if (working === 2) go()
+      return refused
+    })
+    const answers = await Promise.all(
+      headers.map(async (header) => {
+        const { status } = await send(`${work}?n=7`, header)
+        if (status === 402) go()
+        return status
+      }),
+    )
+    shop.upstream.during(async () => {})
+    t.strictSame(new Set(answers), new Set([200, 402]))
+    t.equal(shop.upstream.runs() - before.runs, 1)
+    t.equal((await received()).length - before.charges, 1)
+  },
+)
 
 t.test('has the work done again when its process is killed before anything is sent', async (t) => {
   const payment = await signPermit(await challengeOf(work), await wallet())

@@ -48,7 +48,14 @@ function proxyTo(
       method: 'GET',
       parameters: [],
       body: undefined,
-      response: { mediaType: undefined, maxSize: 1_000_000, statuses: [200], headers: [], stream: false },
+      response: {
+        mediaType: undefined,
+        maxSize: 1_000_000,
+        statuses: [200],
+        headers: [],
+        stream: false,
+        receiptEvent: false,
+      },
       ...more,
       upstream: { url: '', headers: {}, credential, ...given },
     },
@@ -287,7 +294,9 @@ t.test('reports to the operator that the upstream refuses the credential', async
 
 /** A promise of the catalog about answers. */
 function promising(mediaType: string | undefined, headers: readonly string[] = []): More {
-  return { response: { mediaType, headers, maxSize: 1_000_000, statuses: [200], stream: false } }
+  return {
+    response: { mediaType, headers, maxSize: 1_000_000, statuses: [200], stream: false, receiptEvent: false },
+  }
 }
 
 t.test('passes an answer on byte for byte under the media type of the upstream', async (t) => {

@@ -1,12 +1,15 @@
+import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { toMicros } from '../../../../src/engine/base/money.ts'
 import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
 import { LEASE_MS } from '../../../../src/engine/base/money-times.ts'
 import type { SettledPayment } from '../../../../src/engine/payment/payment.ts'
 import { noteFailure } from '../../../../src/engine/purchase/payer-throttle.ts'
-import type { MeteredAnswer } from '../../../../src/engine/purchase/request.ts'
-import type { PurchaseDeps } from '../../../../src/engine/purchase/request.ts'
+import type { Fulfillment, MeteredAnswer, PurchaseDeps } from '../../../../src/engine/purchase/request.ts'
+import { noteUnpaid, unpaidStreams } from '../../../../src/engine/purchase/stream-credit.ts'
+import { openStream } from '../../../../src/engine/purchase/stream.ts'
 import { compileRoutes, routeAt } from '../../../support/catalogs.ts'
+import { makeRecord } from '../../../support/payment-records.ts'
 import {
   AWAY,
   FAILED,
@@ -101,6 +104,30 @@ t.test('keeps the amount of an answer that waits for the network', async (t) => 
   t.strictSame(moved, [1_000n])
 })
 
+t.test('meters again what was sold at a fixed price before', async (t) => {
+  const shop = await openShop(t)
+  const { moved, payment, buy } = metered(shop)
+  const good = shop.bank.settlements
+  shop.bank.settlements = [AWAY]
+  const fixed = { ...payment, key: 'test:fixed' }
+  t.match(await shop.buy({ route: CHAT, payment: fixed }), { kind: 'refused' }, 'its answer waits')
+  shop.bank.settlements = good
+  t.match(await buy(1_000n), { kind: 'answered', receipt: { amount: '1000' } })
+  t.strictSame(moved, [1_000n])
+})
+
+t.test('suspends a payer who twice uses a payment up for something else during the work', async (t) => {
+  const shop = await openShop(t)
+  const { payment } = metered(shop)
+  // Nothing is sent: the simulation before says that it was used.
+  const settle: SettledPayment['settle'] = async () => UNKNOWN
+  const buy = (key: string) =>
+    shop.buy({ route: CHAT, payment: { ...payment, key, settle }, digest: key, run: costing(1_000n) })
+  t.match(await buy('test:1'), { kind: 'pending' })
+  t.match(await buy('test:2'), { kind: 'pending' })
+  t.match(await buy('test:3'), { kind: 'refused', refusal: { code: 'payer_suspended' } })
+})
+
 t.test('leaves an unknown outcome with its amount', async (t) => {
   const shop = await openShop(t)
   const { buy } = metered(shop)
@@ -116,6 +143,80 @@ t.test('sells nothing metered to a payer whose settlements have failed', async (
   t.match(await buy(1_000n), { kind: 'refused', refusal: { code: 'payer_suspended' } })
   t.equal(await shop.stored(), undefined)
   t.match(await shop.buy(), { kind: 'answered' }, 'what has a fixed price is paid before the work')
+})
+
+const LIVE = routeAt(
+  compileRoutes(`  /paid/live:
+    price: { metered: [{ value_of: /tokens, price: 0.001 }], ceiling: 0.005, if_missing: 0.002 }
+    handler: live
+    summary: Words, one after the other
+    response: { stream: true, media_type: text/event-stream }
+`),
+  '/paid/live',
+)
+
+/** A stream that costs this many micro-dollars, where it may be sent in pieces, and as much whole. */
+function streaming(amount: bigint, source: () => AsyncGenerator<string>): Fulfillment['run'] {
+  const parts = [{ part: 'value_of /tokens', count: 1, amount: '0.001' }]
+  const priced = { amount: toMicros(amount), parts }
+  return async ({ delivery }) => {
+    if (delivery === 'whole') return { kind: 'metered', answer: STORED, ...priced }
+    const limits = { maxSize: 1_000_000, patience: 20_000, end: delivery.until, now: () => NOW }
+    const stream = openStream({ type: 'text/event-stream' }, source(), limits, new AbortController())
+    return { kind: 'metered stream', stream, price: () => priced, priceOfPart: () => priced }
+  }
+}
+
+async function* words(): AsyncGenerator<string> {
+  yield 'data: {"tokens":1}\n\n'
+}
+
+t.test('sends a metered stream before it is paid, while its payer has credit', async (t) => {
+  const shop = await openShop(t)
+  const { moved, payment } = metered(shop)
+  const run = streaming(1_500n, words)
+  const buy = (key: string, validBefore = NOW + 60_000) => {
+    shop.bank.validBefore = validBefore
+    return shop.buy({ route: LIVE, payment: { ...payment, key }, digest: key, run })
+  }
+  const first = await buy('test:1')
+  if (first.kind !== 'streaming') throw new Error(first.kind)
+  t.equal(await text(first.answer.body), 'data: {"tokens":1}\n\n')
+  t.strictSame(moved, [1_500n], 'it ends once it is paid')
+  t.match(await shop.ledger.get('test:1'), { state: 'settled', amount: '1500', usage: [{ count: 1 }] })
+  t.match(await buy('test:2', NOW + 30_000), { kind: 'answered' }, 'whole, for a payment that ends early')
+  for (const id of ['pay_1', 'pay_2'])
+    await noteUnpaid(shop.ledger, { ...makeRecord(id, NOW, 'mine'), amount: '5000000' }, NOW)
+  t.match(await buy('test:3'), { kind: 'answered' }, 'whole, when too much was lost within an hour')
+})
+
+t.test('breaks a stream off that is not paid, and sells its payer nothing more after the work', async (t) => {
+  const shop = await openShop(t)
+  const { payment } = metered(shop)
+  const buy = (key: string) =>
+    shop.buy({ route: LIVE, payment: { ...payment, key }, digest: key, run: streaming(1_500n, words) })
+  shop.bank.settlements = [FAILED]
+  const unpaid = await buy('test:1')
+  if (unpaid.kind !== 'streaming') throw new Error(unpaid.kind)
+  await t.rejects(text(unpaid.answer.body), { code: 'settlement_failed' })
+  await unpaid.answer.recorded
+  t.strictSame(await unpaidStreams(shop.ledger, NOW), { count: 1, amount: 1_500n })
+  t.match(await buy('test:2'), { kind: 'refused', refusal: { code: 'payer_suspended' } })
+})
+
+t.test('charges nothing for a stream of which nothing has come', async (t) => {
+  const shop = await openShop(t)
+  const { moved, payment } = metered(shop)
+  // eslint-disable-next-line require-yield
+  const broken = async function* (): AsyncGenerator<string> {
+    throw new Error('broken')
+  }
+  const result = await shop.buy({ route: LIVE, payment, run: streaming(1_500n, broken) })
+  if (result.kind !== 'streaming') throw new Error(result.kind)
+  await t.rejects(text(result.answer.body), { message: 'broken' })
+  await result.answer.recorded
+  t.strictSame(moved, [])
+  t.equal(await shop.stored(), undefined)
 })
 
 t.test('counts what was charged against the limit of a payer, and the ceiling until then', async (t) => {

@@ -18,7 +18,7 @@ function source(pieces: number, size = 65_536) {
   async function* make(): AsyncGenerator<Uint8Array> {
     for (; told.made < pieces; told.made += 1) yield Buffer.alloc(size, told.made)
   }
-  const limits = { maxSize: 10_000_000, patience: 20_000, now: Date.now }
+  const limits = { maxSize: 10_000_000, patience: 20_000, end: Infinity, now: Date.now }
   const run: Changes['run'] = async () =>
     openStream({ type: 'text/event-stream' }, make(), limits, controller)
   return { told, run }
