@@ -1,6 +1,7 @@
 import { encodeDeployData, isHex, parseAbi, stringToHex, type Address, type Hex } from '../../vendor/viem.ts'
-import { adoptAnvil, startAnvil, type Anvil } from '../anvil.ts'
+import { startAnvil } from '../anvil.ts'
 import { connect, genesisOf, isChain, untilMined, type Connection, type NodeRecord } from '../connection.ts'
+import { adoptNode, type LocalNode } from '../local-node.ts'
 import { MULTICALL3 } from '../../engine/chains/evm/multicall.ts'
 import { PERMIT2, UPTO_PROXY } from '../../engine/base/permit2.ts'
 import { CHANNELS, DEPOSIT_COLLECTOR } from '../../engine/base/channel-contracts.ts'
@@ -112,11 +113,11 @@ export async function startEvmChain(options: EvmChainOptions): Promise<EvmChain>
 export async function adoptEvmChain(record: EvmChainRecord): Promise<EvmChain | undefined> {
   const client = connect(record.rpcUrl, record.chainId)
   if (!(await isChain(client, record))) return undefined
-  return chain(adoptAnvil(record.rpcUrl, record.pid), client, record)
+  return chain(adoptNode(record.rpcUrl, record.pid), client, record)
 }
 
 function chain(
-  anvil: Anvil,
+  anvil: LocalNode,
   client: Connection,
   { chainId, asset, genesis }: Pick<EvmChainRecord, 'chainId' | 'asset' | 'genesis'>,
 ): EvmChain {

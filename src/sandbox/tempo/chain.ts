@@ -1,6 +1,7 @@
 import { parseAbi, type Address } from '../../vendor/viem.ts'
-import { adoptAnvil, startAnvil, type Anvil } from '../anvil.ts'
+import { startAnvil } from '../anvil.ts'
 import { connect, genesisOf, isChain, untilMined, type Connection, type NodeRecord } from '../connection.ts'
+import { adoptNode, type LocalNode } from '../local-node.ts'
 
 /** pathUSD: a dollar of six decimals at this address on every Tempo chain. */
 export const PATH_USD = '0x20c0000000000000000000000000000000000000'
@@ -62,11 +63,11 @@ export async function startTempoChain(chainId: number): Promise<TempoChain> {
 export async function adoptTempoChain(record: TempoChainRecord): Promise<TempoChain | undefined> {
   const client = connect(record.rpcUrl, record.chainId)
   if (!(await isChain(client, record))) return undefined
-  return chain(adoptAnvil(record.rpcUrl, record.pid), client, record)
+  return chain(adoptNode(record.rpcUrl, record.pid), client, record)
 }
 
 async function chain(
-  anvil: Anvil,
+  anvil: LocalNode,
   client: Connection,
   { chainId, currency, genesis }: Pick<TempoChainRecord, 'chainId' | 'currency' | 'genesis'>,
 ): Promise<TempoChain> {

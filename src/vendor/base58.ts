@@ -1,0 +1,1 @@
+export { base58 } from '@scure/base'
