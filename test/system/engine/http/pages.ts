@@ -65,6 +65,7 @@ t.test('answers every link of a page, with pictures and styles of the declared t
     'brand.css': 'text/css; charset=utf-8',
     'page.js': 'text/javascript; charset=utf-8',
     'pay.js': 'text/javascript; charset=utf-8',
+    'answer.js': 'text/javascript; charset=utf-8',
     'favicon.svg': 'image/svg+xml',
     'favicon.ico': 'image/x-icon',
   }
