@@ -247,7 +247,8 @@ function openForm(form) {
     if (target.closest('.payment') !== null) return
     // Offers are for one request; its answer stays.
     payment.replaceChildren()
-    if (isSold && form.dataset.counted !== undefined) work(showPrice)
+    // The buttons stay enabled: a click on one of them is what has ended the change.
+    if (isSold && form.dataset.counted !== undefined) showPrice().catch(() => {})
   })
   followForm(form)
 }

@@ -1,9 +1,11 @@
+import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import t from 'tap'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { stockFetch } from '../support/payment.ts'
-import { readSandboxFile } from '../support/server.ts'
+import { redisAbsence, startRedis } from '../support/redis.ts'
+import { readSandboxFile, type RunningServer, startServer } from '../support/server.ts'
 import { findBrowser, openBrowser } from './support/browser.ts'
 import { openSandbox } from './support/shipped-service.ts'
 
@@ -35,26 +37,27 @@ const VIEWS = [
   '/health',
 ]
 
-const entrance = (): string => [...server.output().matchAll(/^console: (\S+)$/gm)].at(-1)?.[1] ?? ''
-const origin = new URL(entrance()).origin
+const entranceOf = ({ output }: RunningServer): string =>
+  [...output().matchAll(/^console: (\S+)$/gm)].at(-1)?.[1] ?? ''
+const origin = new URL(entranceOf(server)).origin
 
 /** A browser that has entered. */
-async function openTab(options: BrowserContextOptions = {}): Promise<Page> {
+async function openTab(options: BrowserContextOptions = {}, into = server): Promise<Page> {
   if (browser === undefined) throw new Error('no browser')
   const tab = await (await browser.newContext(options)).newPage()
-  await tab.goto(entrance())
+  await tab.goto(entranceOf(into))
   await tab.waitForURL((each) => each.pathname === '/')
   return tab
 }
 
-async function findFaults(tab: Page, paths: readonly string[]): Promise<string[]> {
+async function findFaults(tab: Page, paths: readonly string[], at = origin): Promise<string[]> {
   const faults: string[] = []
   for (const colorScheme of ['light', 'dark'] as const) {
     await tab.emulateMedia({ colorScheme })
     for (const width of WIDTHS) {
       await tab.setViewportSize({ width, height: 900 })
       for (const path of paths) {
-        await tab.goto(origin + path)
+        await tab.goto(at + path)
         const over = Number(await tab.evaluate('document.documentElement.scrollWidth - innerWidth'))
         if (over > 0) faults.push(`${path} is ${over} wider than ${width}`)
         await tab.evaluate(AXE)
@@ -155,3 +158,52 @@ t.test('shows nothing to a page of another site in the same browser', { skip }, 
   )
   t.strictSame(read, ['refused', 'refused', 'refused'])
 })
+
+t.test(
+  'says in each view that the node or the ledger is away, and what to do',
+  { skip: skip || redisAbsence() },
+  async (t) => {
+    const redis = await startRedis()
+    t.teardown(() => redis.stop())
+    const shop = await startServer({ args: ['--sandbox', '--offline'], env: { REDIS_URL: `${redis.url}/1` } })
+    t.teardown(() => shop.stop())
+    const at = new URL(entranceOf(shop)).origin
+    const buy = stockFetch(readSandboxFile(shop).evm.payerKey)
+    await (await buy(`${shop.url}/paid/ping`)).text()
+    const tab = await openTab({}, shop)
+
+    for (const pid of execFileSync('pgrep', ['-P', String(shop.process.pid), 'anvil'], {
+      encoding: 'utf8',
+    }).split('\n'))
+      if (pid !== '') process.kill(Number(pid), 'SIGKILL')
+    t.not((await buy(`${shop.url}/paid/ping`)).status, 200)
+    for (const path of ['/', '/health']) {
+      await tab.goto(at + path)
+      t.match(await tab.locator('main').innerText(), /closed/, path)
+    }
+    await tab.goto(at)
+    await tab.getByText('Nothing is sold on Base Sepolia').first().waitFor()
+    t.strictSame(await findFaults(tab, VIEWS, at), [])
+
+    await redis.kill()
+    const away = new RegExp(`cannot be reached, and nothing is sold: .*${redis.port}`)
+    for (const path of ['/', '/revenue', '/lost-sales', '/payments', '/buyers']) {
+      const answer = await tab.goto(at + path)
+      t.equal(answer?.status(), 503, path)
+      t.match(await tab.getByRole('alert').innerText(), away, path)
+      t.match(await tab.locator('main').innerText(), /Look at its server/, path)
+      t.ok(await tab.getByRole('link', { name: 'Health', exact: true }).isVisible(), path)
+    }
+    for (const path of ['/catalog', '/routes', '/listings', '/health']) {
+      const answer = await tab.goto(at + path)
+      t.comment(`${path} ${answer?.status()}`)
+      t.match(await tab.locator('h1').innerText(), /\w/, path)
+    }
+    await tab.goto(`${at}/health`)
+    t.equal(await tab.locator('dd .state').first().getAttribute('data-state'), 'down')
+    t.strictSame(await findFaults(tab, ['/', '/health'], at), [])
+    await redis.restart()
+    await tab.goto(`${at}/payments`)
+    await tab.getByText('/paid/ping').first().waitFor()
+  },
+)

@@ -9,6 +9,7 @@ import { saleFigures } from '../../engine/usage/sales-funnel.ts'
 import { countOf } from '../../engine/base/words.ts'
 import { type FeedCall, MOVED } from '../call-feed.ts'
 import { channelsByNetwork, isAtRisk } from '../channels.ts'
+import { ledgerAway, ledgerLost } from '../view-fault.ts'
 import { type Period, sumOf, totalsIn } from '../figures.ts'
 import type { ConsoleSources } from '../sources.ts'
 import { defineView, page } from '../view.ts'
@@ -155,21 +156,13 @@ function callsLeft(
 
 /** What is wrong, each with the next step. */
 async function findWarnings(sources: ConsoleSources): Promise<readonly TemplateContext[]> {
-  const { service, ledger, sandbox } = sources
+  const { service, ledger, sandbox, titles } = sources
   const { catalog, routes, facts } = service.revision()
   const warnings: TemplateContext[] = []
   const warn = (text: string, step: string): void => void warnings.push({ text, step })
   const fault: unknown = await ledger.check().catch((caught: unknown) => caught)
-  if (fault instanceof LedgerLostError)
-    warn(
-      'The ledger has lost data, and nothing is sold.',
-      'Compare it with the chains: ratecard ledger reopen',
-    )
-  else if (fault !== undefined)
-    warn(
-      'The ledger cannot be reached, and nothing is sold.',
-      'Look at its server and at the log of this process.',
-    )
+  if (fault instanceof LedgerLostError) warnings.push(ledgerLost)
+  else if (fault !== undefined) warnings.push(ledgerAway(titles.ledger))
   if (service.refused() !== undefined)
     warn(
       'The catalog file is refused; the revision before is served.',
