@@ -1,4 +1,5 @@
 import type { Metered } from '../catalog/price/meter.ts'
+import { inSpan } from '../base/tracing.ts'
 import { ERRORS, Failure, InvalidParameter, type ErrorCode } from '../base/errors.ts'
 import {
   LeaseLostError,
@@ -232,6 +233,17 @@ async function refuseCharge(purchase: LeasedPurchase, refusal: Refusal): Promise
   return { kind: 'refused', refusal }
 }
 
+/** Settles in a span of its own. */
+function traced(
+  { deps: { tracing }, lease }: LeasedPurchase,
+  payment: SettledPayment,
+  recorder: Parameters<SettledPayment['settle']>[1],
+): ReturnType<SettledPayment['settle']> {
+  const { id, amount, network, scheme } = lease.entry
+  const about = { 'ratecard.payment': id, 'ratecard.network': network, 'ratecard.scheme': scheme }
+  return inSpan(tracing, 'settle', about, () => payment.settle(BigInt(amount), recorder))
+}
+
 /** Moves the money. */
 async function settle(purchase: LeasedPurchase, payment: SettledPayment): Promise<PurchaseResult> {
   const { deps, lease } = purchase
@@ -240,7 +252,7 @@ async function settle(purchase: LeasedPurchase, payment: SettledPayment): Promis
     if (hasLeft(purchase)) throw new Disconnected()
     const free = settlementOfFreeWork(lease.entry)
     if (free !== undefined) return await conclude(purchase, free)
-    const settlement = await payment.settle(BigInt(lease.entry.amount), {
+    const settlement = await traced(purchase, payment, {
       record: async (dispatch, joint) => {
         // A signer may record a payment again: the existing record continues.
         if (!recording && hasLeft(purchase)) throw new Disconnected()
