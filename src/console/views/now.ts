@@ -11,6 +11,7 @@ import { type FeedCall, MOVED } from '../call-feed.ts'
 import { channelsByNetwork, isAtRisk } from '../channels.ts'
 import { ledgerAway, ledgerLost } from '../view-fault.ts'
 import { type Period, sumOf, totalsIn } from '../figures.ts'
+import { troubleOf } from '../network-trouble.ts'
 import type { ConsoleSources } from '../sources.ts'
 import { defineView, page } from '../view.ts'
 import { dollars, elapsed, grouped, moment, percent, shortened } from '../wording.ts'
@@ -102,7 +103,8 @@ async function networkRows(sources: ConsoleSources): Promise<readonly TemplateCo
   const networks = await sources.networks()
   const cost = await gasCosts(sources)
   return networks.flatMap((health) => {
-    const { network, balances, trouble } = health
+    const { network, balances } = health
+    const trouble = troubleOf(health)
     const state = trouble === undefined ? 'open' : 'closed'
     const row = {
       network: network.title,
@@ -170,7 +172,12 @@ async function findWarnings(sources: ConsoleSources): Promise<readonly TemplateC
     )
   const costs = await gasCosts(sources)
   for (const health of await sources.networks()) {
-    const { network, balances, trouble, unmined } = health
+    const { network, balances, trouble, unmined, isNodeAway = false } = health
+    if (isNodeAway)
+      warn(
+        `Nothing is sold on ${network.title}: its node does not answer.`,
+        `Look at the endpoint in RPC_URL_${network.chainId}; payments are answered with 503 and not charged meanwhile.`,
+      )
     if (trouble !== undefined)
       warn(
         `Nothing is sold on ${network.title}: ${trouble}.`,
