@@ -241,7 +241,7 @@ function openForm(form) {
   form.addEventListener('submit', (event) => {
     event.preventDefault()
     const does = event.submitter?.dataset.does ?? 'call'
-    work(does === 'call' && isSold ? buy : () => run(does))
+    void work(does === 'call' && isSold ? buy : () => run(does))
   })
   form.addEventListener('change', ({ target }) => {
     if (target.closest('.payment') !== null) return
