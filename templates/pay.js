@@ -1,12 +1,32 @@
 // Pays for a request: asks for the offer, has a wallet sign it (EIP-1193, EIP-712), and sends the signed payment (x402 v2)
 // until the answer is there. A payment is kept in the tab until then, so that none is signed twice.
 
-import { element, present, reasonsOf } from './page.js'
+import { dress, element, present, reasonsOf } from './answer.js'
 
 const ATTEMPTS = 5
 
-let announced
-const injected = () => window.ethereum ?? announced
+/** The wallets of this browser by the name they announce (EIP-6963), and the one without a name. */
+const announced = new Map()
+const UNNAMED = 'your wallet'
+
+/** The icon of a wallet, drawn from its bytes: the policy of the page allows no picture of an address that is not ours. */
+async function drawIcon(canvas, icon) {
+  const [, type, data] = /^data:(image\/(?:png|webp|jpeg|gif));base64,([\w+/=]+)$/.exec(icon) ?? []
+  if (data === undefined) throw new Error('no picture in bytes')
+  const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0))
+  const picture = await createImageBitmap(new Blob([bytes], { type }))
+  canvas.getContext('2d').drawImage(picture, 0, 0, canvas.width, canvas.height)
+}
+
+function iconOf({ name, icon }) {
+  const initial = element('span', { className: 'initial', ariaHidden: 'true' }, name.charAt(0))
+  const canvas = element('canvas', { width: 48, height: 48, ariaHidden: 'true' })
+  drawIcon(canvas, icon).then(
+    () => initial.replaceWith(canvas),
+    () => {},
+  )
+  return initial
+}
 
 /** The sandbox signs for visitors without a wallet. */
 const remoteWallet = (path) => ({
@@ -115,22 +135,57 @@ function nameOf({ url, options: { method = 'GET', body = '' } }) {
   return `payment for ${method} ${url} ${sent}`
 }
 
-/** Lets a wallet pay for a request in the part of a page that shows its offers. */
-export function openWallet(section, request) {
+/** How much of a token the account lacks for an amount, where the wallet tells: 0 when it has enough. */
+async function missing(wallet, account, { amount, asset }) {
+  const data = `0x70a08231${account.slice(2).toLowerCase().padStart(64, '0')}`
+  const held = await wallet.request({ method: 'eth_call', params: [{ to: asset, data }, 'latest'] })
+  const lacks = BigInt(amount) - BigInt(held)
+  return lacks > 0n ? lacks : 0n
+}
+
+/** Atomic units of a token as people write them. */
+function spell(units, { due, amount }) {
+  const [number, symbol] = due.split(' ')
+  const decimals = decimalsOf(number, amount)
+  const digits = String(units).padStart(decimals + 1, '0')
+  const fraction = decimals === 0 ? '' : digits.slice(-decimals).replace(/0+$/, '')
+  return `${digits.slice(0, digits.length - decimals)}${fraction && `.${fraction}`} ${symbol}`
+}
+
+/** The decimals of a token, of which an amount is known in both forms. */
+function decimalsOf(number, amount) {
+  const [, fraction = ''] = number.split('.')
+  const digits = BigInt(number.replace('.', ''))
+  let decimals = fraction.length
+  for (let units = digits; units < BigInt(amount); units *= 10n) decimals += 1
+  return decimals
+}
+
+function showIn(section) {
+  const outcome = section.querySelector('[id="wallet.outcome"]')
+  return (title, ...parts) => {
+    outcome.replaceChildren(element('h3', { tabIndex: -1 }, title), ...parts)
+    outcome.firstChild.focus()
+  }
+}
+
+/** Lets a wallet pay for a request in the part of a page that shows its offers; `show` puts what comes of it into the page. */
+export function openWallet(section, request, show = showIn(section)) {
   const { url, options } = request
   const kept = nameOf(request)
   const buttons = [...section.querySelectorAll('button')]
   const status = section.querySelector('[id="wallet.status"]')
-  const outcome = section.querySelector('[id="wallet.outcome"]')
+  let isConcluded = false
+  let payer
 
   function say(words) {
     status.textContent = words
   }
 
-  function show(title, ...parts) {
+  function conclude(title, ...parts) {
     say('')
-    outcome.replaceChildren(element('h3', { tabIndex: -1 }, title), ...parts)
-    outcome.firstChild.focus()
+    isConcluded = true
+    show(title, ...parts)
   }
 
   function ask(headers) {
@@ -172,7 +227,7 @@ export function openWallet(section, request) {
   function showLost() {
     const words =
       'The payment may have been charged. Do not sign another: the same one is answered when it is sent again.'
-    show('No answer has arrived', element('p', {}, words), againButton())
+    conclude('No answer has arrived', element('p', {}, words), againButton())
   }
 
   function againButton() {
@@ -191,7 +246,7 @@ export function openWallet(section, request) {
     if (ok) {
       sessionStorage.removeItem(kept)
       const earlier = headers.get('Ratecard-Charged') === 'earlier'
-      show(
+      conclude(
         'Answer',
         await present(body),
         facts([
@@ -204,19 +259,31 @@ export function openWallet(section, request) {
       return
     }
     const problem = await body.text().then(JSON.parse).catch(() => ({}))
-    const { title, detail, hint, retryable, charged = 'unknown' } = problem
+    const { title, detail, hint, code = '', retryable, charged = 'unknown' } = problem
     const isOpen = retryable === true || charged !== 'no'
     if (!isOpen) sessionStorage.removeItem(kept)
-    show(
+    conclude(
       title ?? `Answer ${answer.status}`,
       element('p', {}, [reasonsOf(detail), hint].filter(Boolean).join('. ').replaceAll('..', '.')),
       facts([
         ['Charged', CHARGES[charged]],
+        ['Missing', /balance/.test(code) ? await spellMissing() : ''],
         ['Payment', payment],
         ['Transaction', transaction && link],
       ]),
       ...(isOpen ? [againButton()] : []),
     )
+  }
+
+  /** What the wallet has to be given before it can pay; empty where it does not tell. */
+  async function spellMissing() {
+    try {
+      const { wallet, account, dataset } = payer
+      const lacks = await missing(wallet, account, dataset)
+      return lacks === 0n ? '' : `${spell(lacks, dataset)} on ${dataset.name}, in ${account}`
+    } catch {
+      return ''
+    }
   }
 
   /** What the page says of a network. */
@@ -226,11 +293,12 @@ export function openWallet(section, request) {
   }
 
   async function pay({ dataset }) {
-    const wallet = dataset.wallet === undefined ? injected() : remoteWallet(dataset.wallet)
+    const wallet = dataset.wallet === undefined ? chosen() : remoteWallet(dataset.wallet)
     say('Waiting for the wallet to connect.')
     const [account] = await wallet.request({ method: 'eth_requestAccounts' })
     await selectChain(wallet, dataset)
     const offer = await readOffer(dataset)
+    payer = { wallet, account, dataset }
     say(`Confirm in the wallet: ${dataset.due} on ${dataset.name} to ${dataset.payee}.`)
     const payment = await sign(wallet, account, offer)
     sessionStorage.setItem(kept, payment)
@@ -250,34 +318,75 @@ export function openWallet(section, request) {
           : `The wallet says: ${String(fault.message ?? fault).replace(/\.$/, '')}.`
       const open = sessionStorage.getItem(kept) !== null
       const words = element('p', {}, `${said} ${open ? CHARGES.unknown : CHARGES.no}`)
-      show('Not paid', words, ...(open ? [againButton()] : []))
+      conclude('Not paid', words, ...(open ? [againButton()] : []))
     }
     const isOpen = sessionStorage.getItem(kept) !== null
     for (const button of buttons) button.disabled = isOpen
     section.ariaBusy = 'false'
   }
 
-  function offerButtons() {
-    for (const button of buttons)
-      button.hidden = button.dataset.wallet === undefined && injected() === undefined
-    if (buttons.every(({ hidden }) => hidden))
-      say('No wallet was found in this browser. Any wallet extension that holds the token can pay here.')
-    else if (outcome.childElementCount === 0) say('')
+  const actions = section.querySelector('.actions')
+  const picker = element('fieldset', { className: 'wallets', hidden: true })
+  actions.before(picker)
+
+  /** The wallet that was picked, the only one, or the one that has no name. */
+  function chosen() {
+    const picked = picker.querySelector('input:checked')?.value
+    const [first] = announced.values()
+    return (announced.get(picked) ?? first)?.provider ?? window.ethereum
   }
 
+  function nameButtons() {
+    const picked = picker.querySelector('input:checked')?.value
+    const [first] = announced.keys()
+    for (const button of buttons)
+      if (button.dataset.wallet === undefined)
+        button.textContent = button.textContent.replace(/ with .*$/, ` with ${picked ?? first ?? UNNAMED}`)
+  }
+
+  function offerWallets() {
+    const picked = picker.querySelector('input:checked')?.value
+    picker.replaceChildren(
+      element('legend', {}, 'Wallet'),
+      ...[...announced.values()].map(({ info }, place) =>
+        element(
+          'label',
+          {},
+          element('input', {
+            type: 'radio',
+            name: 'wallet',
+            value: info.name,
+            checked: picked === undefined ? place === 0 : picked === info.name,
+          }),
+          iconOf(info),
+          info.name,
+        ),
+      ),
+    )
+    picker.hidden = announced.size === 0
+    nameButtons()
+    for (const button of buttons)
+      button.hidden = button.dataset.wallet === undefined && chosen() === undefined
+    if (buttons.every(({ hidden }) => hidden))
+      say('No wallet was found in this browser. Any wallet extension that holds the token can pay here.')
+    else if (!isConcluded) say('')
+  }
+
+  picker.addEventListener('change', nameButtons)
   for (const button of buttons) button.addEventListener('click', () => work(() => pay(button)))
   window.addEventListener('eip6963:announceProvider', ({ detail }) => {
-    announced ??= detail.provider
-    offerButtons()
+    announced.set(detail.info.name, detail)
+    offerWallets()
   })
-  offerButtons()
+  offerWallets()
   window.dispatchEvent(new Event('eip6963:requestProvider'))
   if (sessionStorage.getItem(kept) !== null) {
     for (const button of buttons) button.disabled = true
     const words = 'This tab has signed a payment for this request and has no answer to it yet.'
-    show('A payment is open', element('p', {}, words), againButton())
+    conclude('A payment is open', element('p', {}, words), againButton())
   }
 }
 
-const own = document.getElementById('wallet')
+const own = document.querySelector('#wallet:not(form *)')
+for (const pre of document.querySelectorAll('main > pre')) dress(pre)
 if (own !== null) openWallet(own, { url: location.pathname + location.search, options: {} })

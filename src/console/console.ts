@@ -8,6 +8,7 @@ import { watchEventLoop } from './event-loop-delay.ts'
 import { EventStreams } from './event-streams.ts'
 import { brandFile, frameOf, printMessage, SECURITY_HEADERS } from './frame.ts'
 import type { ConsoleSources } from './sources.ts'
+import { describeFault, printFault } from './view-fault.ts'
 import { viewAt, VIEWS } from './views.ts'
 import { callHtml, figureHtml, todaysFigures } from './views/now.ts'
 
@@ -80,13 +81,23 @@ export function createConsole(settings: ConsoleSettings, now: () => number): Con
     const found = viewAt(pathname)
     if (found === undefined) return refuse(response, 404, 'The console has no such page.')
     const { view, rest } = found
-    const made = await view.show({ sources: shown, feed, query, rest })
+    const sources = shown
+    const made = await view.show({ sources, feed, query, rest }).catch(async (fault: unknown) => {
+      report(fault)
+      return { kind: 'fault', context: await describeFault(sources) } as const
+    })
     switch (made.kind) {
       case 'page':
         return sendHtml(
           response,
           200,
-          view.print({ ...made.context, page: frameOf(view, made.title, shown, VIEWS) }),
+          view.print({ ...made.context, page: frameOf(view, made.title, sources, VIEWS) }),
+        )
+      case 'fault':
+        return sendHtml(
+          response,
+          503,
+          printFault({ ...made.context, title: view.title, page: frameOf(view, view.title, sources, VIEWS) }),
         )
       case 'missing':
         return refuse(response, 404, made.what)

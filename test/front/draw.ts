@@ -1,7 +1,6 @@
 /**
- * Draws the pictures of README from a real session: a price is edited while the tea example serves, the service reloads it,
- * `plan` shows what changes for buyers, and a call is paid; then the generated documentation. `npm run front` after a build;
- * Chromium takes the picture.
+ * Draws the terminal of README from a real session: a price is edited while the tea example serves, the service reloads it,
+ * `plan` shows what changes for buyers, and a call is paid. `npm run pictures` runs it, and takes those of the pages.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -106,33 +105,8 @@ function draw(lines: readonly Line[]): string {
   ].join('\n')
 }
 
-async function photograph(): Promise<void> {
-  const server = await startServer({ program: PROGRAM, cwd: ROOT, args: ['--sandbox', '--offline'] })
-  try {
-    const picture = join(ROOT, '.github/docs.png')
-    const { status, stderr } = spawnSync(
-      'chromium',
-      [
-        '--headless',
-        '--no-sandbox',
-        '--disable-gpu',
-        '--hide-scrollbars',
-        '--force-color-profile=srgb',
-        '--window-size=1280,800',
-        `--screenshot=${picture}`,
-        `${server.url}/docs/paid_util_workday`,
-      ],
-      { encoding: 'utf8', timeout: 60_000 },
-    )
-    if (status !== 0) throw new Error(stderr)
-  } finally {
-    await server.stop()
-  }
-}
-
 try {
   writeFileSync(join(ROOT, '.github/terminal.svg'), draw(await session()))
-  await photograph()
 } finally {
   rmSync(place, { recursive: true, force: true })
 }

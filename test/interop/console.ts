@@ -1,9 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { stockFetch } from '../support/payment.ts'
-import { readSandboxFile } from '../support/server.ts'
+import { redisAbsence, startRedis } from '../support/redis.ts'
+import { readSandboxFile, type RunningServer } from '../support/server.ts'
+import { openShop } from '../support/shop.ts'
+import { until } from '../support/until.ts'
 import { findBrowser, openBrowser } from './support/browser.ts'
 import { openSandbox } from './support/shipped-service.ts'
 
@@ -35,26 +39,27 @@ const VIEWS = [
   '/health',
 ]
 
-const entrance = (): string => [...server.output().matchAll(/^console: (\S+)$/gm)].at(-1)?.[1] ?? ''
-const origin = new URL(entrance()).origin
+const entranceOf = ({ output }: RunningServer): string =>
+  [...output().matchAll(/^console: (\S+)$/gm)].at(-1)?.[1] ?? ''
+const origin = new URL(entranceOf(server)).origin
 
 /** A browser that has entered. */
-async function openTab(options: BrowserContextOptions = {}): Promise<Page> {
+async function openTab(options: BrowserContextOptions = {}, into = server): Promise<Page> {
   if (browser === undefined) throw new Error('no browser')
   const tab = await (await browser.newContext(options)).newPage()
-  await tab.goto(entrance())
+  await tab.goto(entranceOf(into))
   await tab.waitForURL((each) => each.pathname === '/')
   return tab
 }
 
-async function findFaults(tab: Page, paths: readonly string[]): Promise<string[]> {
+async function findFaults(tab: Page, paths: readonly string[], at = origin): Promise<string[]> {
   const faults: string[] = []
   for (const colorScheme of ['light', 'dark'] as const) {
     await tab.emulateMedia({ colorScheme })
     for (const width of WIDTHS) {
       await tab.setViewportSize({ width, height: 900 })
       for (const path of paths) {
-        await tab.goto(origin + path)
+        await tab.goto(at + path)
         const over = Number(await tab.evaluate('document.documentElement.scrollWidth - innerWidth'))
         if (over > 0) faults.push(`${path} is ${over} wider than ${width}`)
         await tab.evaluate(AXE)
@@ -155,3 +160,52 @@ t.test('shows nothing to a page of another site in the same browser', { skip }, 
   )
   t.strictSame(read, ['refused', 'refused', 'refused'])
 })
+
+t.test(
+  'says in each view that the node or the ledger is away, and what to do',
+  { skip: skip || (redisAbsence() ?? false) },
+  async (t) => {
+    const redis = await startRedis()
+    t.teardown(() => redis.stop())
+    const shop = await openShop(
+      async () => ({ REDIS_URL: redis.url }),
+      ['--console', '--handlers', fileURLToPath(new URL('../fixtures/payments/handlers', import.meta.url))],
+    )
+    t.teardown(() => shop.close())
+    const at = new URL(entranceOf(shop.server)).origin
+    const buy = stockFetch(await shop.wallet())
+    t.equal((await buy(`${shop.url}/paid/work?n=1`)).status, 200)
+    const tab = await openTab({}, shop.server)
+
+    shop.node.set('down')
+    t.not((await buy(`${shop.url}/paid/work?n=2`)).status, 200)
+    await until('the network is shown as closed', async () => {
+      await tab.goto(at)
+      return /Nothing is sold on Base: /.test(await tab.locator('main').innerText())
+    })
+    await tab.goto(`${at}/health`)
+    t.match(await tab.locator('main').innerText(), /Base eip155:8453 closed/)
+    t.strictSame(await findFaults(tab, ['/', '/health'], at), [])
+
+    await redis.kill()
+    const away = new RegExp(`cannot be reached, and nothing is sold: .*${redis.port}`)
+    for (const path of ['/', '/revenue', '/lost-sales', '/payments', '/buyers']) {
+      const answer = await tab.goto(at + path)
+      t.equal(answer?.status(), 503, path)
+      const said = await tab.getByRole('alert').innerText()
+      t.match(said, away, path)
+      t.match(said, /Look at its server/, path)
+      t.ok(await tab.getByRole('link', { name: 'Health', exact: true }).isVisible(), path)
+    }
+    for (const path of ['/catalog', '/routes', '/listings', '/health']) {
+      await tab.goto(at + path)
+      t.match(await tab.locator('main').innerText(), path === '/health' ? /Ledger: redis/ : /\w/, path)
+    }
+    await tab.goto(`${at}/health`)
+    t.equal(await tab.locator('dd .state').first().getAttribute('data-state'), 'down')
+    t.strictSame(await findFaults(tab, ['/revenue', '/health'], at), [])
+    await redis.restart()
+    await until('the ledger is back', async () => (await tab.goto(`${at}/payments`))?.status() === 200)
+    t.equal(await tab.locator('tbody tr').count(), 1, 'the sale is there again')
+  },
+)

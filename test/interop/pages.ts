@@ -167,20 +167,20 @@ t.test(
       await tab.keyboard.press('Enter')
       t.match(tab.url(), /#main\.content$/, path)
       await tab.keyboard.press('Tab')
-      const first = `document.querySelector('main :is(a[href], summary, [tabindex="0"])') === document.activeElement`
+      const first = `document.querySelector('main :is(a[href], summary, input, button, [tabindex="0"])') === document.activeElement`
       t.equal(await tab.evaluate(first), true, `${path}: what comes first in the content is next`)
     }
   },
 )
 
-/** Words of a page that are not shown, but for the names of drawings. */
+/** Words of a page that are not shown, but for the names of drawings and what a summary opens. */
 const UNSEEN = `(() => {
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
   const unseen = []
   while (walker.nextNode()) {
     const { data, parentElement } = walker.currentNode
     const shown = parentElement.checkVisibility({ opacityProperty: true, visibilityProperty: true })
-    const meant = parentElement.closest('svg title') !== null
+    const meant = parentElement.closest('svg title, details:not([open])') !== null
     if (data.trim() !== '' && !shown && !meant) unseen.push(data)
   }
   return unseen

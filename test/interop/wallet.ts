@@ -251,15 +251,137 @@ t.test('leads a person from the front page to a paid answer in three clicks', { 
 t.test('runs a free sample with the arguments of its form', { skip }, async (t) => {
   const { context, tab } = await openTab()
   await tab.goto(`${service.url}/docs/paid_util_workday`)
-  await tab.locator('#trial button').click()
-  await tab.locator('#trial pre').waitFor()
-  t.match(await tab.locator('#trial pre').innerText(), '"preview": true')
+  await tab.getByRole('button', { name: 'Run free sample' }).click()
+  await tab.getByRole('heading', { name: 'Free sample' }).waitFor()
+  t.match(await tab.locator('#answer').innerText(), '"preview": true')
+  await tab.getByLabel('country').fill('Utopia')
+  await tab.getByRole('button', { name: 'Run free sample' }).click()
+  await tab.getByRole('heading', { name: 'No answer' }).waitFor()
+  t.match(await tab.locator('#answer .notice').innerText(), /^country: .*\.$/s)
+  await tab.route('**/sample/**', (route) => route.abort('connectionreset'))
+  await tab.getByRole('button', { name: 'Run free sample' }).click()
+  await tab.getByText('No answer: the connection was lost. Nothing was charged. Try again.').waitFor()
+  await context.close()
+})
+
+t.test(
+  'buys a GET in the page of its route, with the values of its form also in its code',
+  { skip },
+  async (t) => {
+    const { context, tab } = await openTab()
+    const before = await charges()
+    await tab.goto(`${service.url}/docs/paid_ping`)
+    await tab.getByLabel('nonce').fill('from-the-form')
+    const code = tab.locator('.snippets')
+    for (const [name, text] of [
+      ['curl', /paid\/ping\?nonce=from-the-form'/],
+      ['Terminal', /ratecard-buyer pay '\S+\?nonce=from-the-form' --max 0\.001/],
+      ['JavaScript', /^import .*\nconst url = '\S+\?nonce=from-the-form'/ms],
+      ['Python', /'GET', '\S+\?nonce=from-the-form'/],
+    ] as const) {
+      await tab.getByRole('tab', { name, exact: true }).click()
+      t.match(await code.innerText(), text, name)
+    }
+    t.ok(Number(await tab.evaluate(`CSS.highlights.get('code-text').size`)) > 0, 'code has colours')
+    await tab.getByRole('button', { name: 'Buy for $0.001' }).click()
+    await tab.getByRole('button', { name: /with the sandbox wallet$/ }).click()
+    await tab.getByRole('heading', { name: 'Answer', exact: true }).waitFor()
+    t.match(
+      await tab.locator('#answer').innerText(),
+      /"from-the-form"[^]*Charged\s+0\.001 USDC on Base Sepolia/,
+    )
+    t.equal(new URL(tab.url()).pathname, '/docs/paid_ping')
+    t.equal((await charges()) - before, 1)
+    await context.close()
+  },
+)
+
+t.test('lets a visitor pick one of several wallets by name and icon (EIP-6963)', { skip }, async (t) => {
+  const { context, tab } = await openTab()
+  const key = await fundedKey()
+  await injectWallet(context, key)
+  await context.addInitScript(`{
+    const provider = window.ethereum
+    delete window.ethereum
+    const pixel = 'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+    const refusing = { request: async () => { throw { message: 'This wallet was not picked.' } } }
+    const wallets = [['First wallet', 'data:image/svg+xml,<svg/>', refusing], ['Second wallet', pixel, provider]]
+    window.addEventListener('eip6963:requestProvider', () => {
+      for (const [name, icon, each] of wallets)
+        window.dispatchEvent(new CustomEvent('eip6963:announceProvider', {
+          detail: Object.freeze({ info: { uuid: name, name, icon, rdns: 'example.wallet' }, provider: each }),
+        }))
+    })
+  }`)
+  await tab.goto(service.url + PING)
+  await tab.getByRole('radio', { name: 'Second wallet' }).check()
+  await tab.locator('.wallets canvas').waitFor()
+  t.equal(await tab.locator('.wallets .initial').innerText(), 'F', 'a picture that is no bytes is a letter')
+  await tab.evaluate(AXE)
+  t.strictSame(await tab.evaluate(FINDINGS), [])
+  await tab.getByRole('button', { name: 'Pay 0.001 USDC on Base Sepolia with Second wallet' }).click()
+  await tab.getByRole('heading', { name: 'Answer', exact: true }).waitFor()
+  t.match(await tab.locator('[id="wallet.outcome"]').innerText(), `Payer\n${addressOf(key)}`)
+  await context.close()
+})
+
+t.test('is used with the keyboard alone, from the price to the answer', { skip }, async (t) => {
+  const { context, tab } = await openTab()
+  await tab.goto(`${service.url}/docs/paid_ping`)
+  await tab.getByLabel('nonce').focus()
+  await tab.keyboard.type('keys')
+  await tab.keyboard.press('Enter')
+  await tab.getByRole('heading', { name: 'Free sample' }).waitFor()
+  t.equal(await tab.evaluate('document.activeElement.textContent'), 'Free sample', 'the answer has the focus')
+  const buy = tab.getByRole('button', { name: 'Buy for $0.001' })
+  await buy.focus()
+  await tab.keyboard.press('Enter')
+  const pay = tab.getByRole('button', { name: /with the sandbox wallet$/ })
+  await pay.waitFor()
+  await pay.focus()
+  await tab.keyboard.press('Enter')
+  await tab.getByRole('heading', { name: 'Answer', exact: true }).waitFor()
+  await context.close()
+})
+
+t.test('sends the form of a page without scripts', { skip }, async (t) => {
+  if (browser === undefined) return
+  const context = await browser.newContext({ javaScriptEnabled: false })
+  const tab = await context.newPage()
+  await tab.goto(`${service.url}/docs/paid_gamestore_top-sellers`)
+  await tab.getByLabel('country').fill('DE')
+  await tab.getByRole('button', { name: 'Run free sample' }).click()
+  t.match(tab.url(), /\/sample\/gamestore\/top-sellers\?country=DE$/)
+  await tab.goBack()
+  await tab.getByRole('button', { name: 'Buy for $0.005' }).click()
+  t.match(tab.url(), /\/paid\/gamestore\/top-sellers\?country=/)
+  t.match(await tab.locator('.due').innerText(), '$0.005 per call')
+  await tab.goto(`${service.url}/docs/paid_ping`)
+  await tab.getByRole('searchbox').fill('steam')
+  await tab.getByRole('button', { name: 'Go' }).click()
+  t.match(tab.url(), /\/docs\?q=steam#docs\.endpoints$/)
+  t.ok(
+    await tab.locator('#endpoints').getByRole('link', { name: 'Ping', exact: true }).isVisible(),
+    'a plain list',
+  )
   await context.close()
 })
 
 t.test('finds an endpoint by words, and shows code in one language at a time', { skip }, async (t) => {
   const { context, tab } = await openTab()
+  await tab.goto(`${service.url}/docs/paid_ping`)
+  for (const word of ['steam', 'twitch', 'mailbox']) {
+    await tab.getByRole('searchbox').fill(word)
+    await tab.getByRole('button', { name: 'Go' }).click()
+    await tab.waitForURL(`**/docs?q=${word}*`)
+    await tab.getByText(/^\d+ shown$/).waitFor()
+    t.match(await tab.locator('[id="endpoints.count"]').innerText(), /^[1-9]/, word)
+    t.notOk(await tab.locator('#endpoints').getByRole('link', { name: 'Ping', exact: true }).isVisible())
+    await tab.goBack()
+  }
   await tab.goto(service.url)
+  await tab.getByRole('searchbox').fill('nothing-like-this')
+  await tab.getByText('Nothing here has all of these words.').waitFor()
   await tab.getByRole('searchbox').fill('ping')
   t.ok(await tab.getByRole('link', { name: 'Ping', exact: true }).isVisible())
   t.notOk(await tab.getByRole('link', { name: 'Working days', exact: true }).isVisible())
@@ -268,7 +390,7 @@ t.test('finds an endpoint by words, and shows code in one language at a time', {
   await tab.getByRole('tab', { name: 'JavaScript' }).click()
   t.notOk(await tab.getByText('curl -i').isVisible())
   t.ok(await tab.getByText('wrapFetchWithPayment').first().isVisible())
-  await tab.keyboard.press('ArrowLeft')
+  for (const _ of ['Terminal', 'curl']) await tab.keyboard.press('ArrowLeft')
   t.ok(await tab.getByText('curl -i').isVisible())
   await context.close()
 })
@@ -295,11 +417,11 @@ t.test(
         await tab.goto(service.url + path)
         await tab.evaluate(AXE)
         t.strictSame(await tab.evaluate(FINDINGS), [], `${path}, ${colorScheme}`)
-        for (const width of [360, 768, 1120, 1920]) {
+        for (const width of [375, 820, 1120, 1440]) {
           await tab.setViewportSize({ width, height: 900 })
           const over = await tab.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
           t.ok(over <= 0, `${path} at ${width}, ${colorScheme}: ${over}`)
-          if (width >= 768) t.equal(await tab.evaluate(BROKEN), 0, `${path} at ${width}: addresses are whole`)
+          if (width >= 820) t.equal(await tab.evaluate(BROKEN), 0, `${path} at ${width}: addresses are whole`)
         }
       }
       await context.close()
@@ -315,7 +437,7 @@ t.test('asks for the price of a call while its form is filled in', { skip }, asy
   await tab.getByRole('link', { name: 'Translate', exact: true }).click()
   await tab.getByLabel('style').selectOption('formal')
   await tab.getByText('This call costs $0.0035.').waitFor()
-  const parts = await tab.locator('#purchase li').allInnerTexts()
+  const parts = await tab.locator('#call li').allInnerTexts()
   t.match(parts.join(), /base: \$0\.001.*style formal: \$0\.002.*text \(1 unit\): \$0\.0005/)
   await context.close()
 })
@@ -339,11 +461,11 @@ t.test(
     const asked = await injectWallet(context, key)
     await tab.goto(shop.url)
     await tab.getByRole('link', { name: 'Free preview of Translate' }).click()
-    const trial = tab.locator('#trial')
-    await trial.getByLabel('text').fill('good friend')
-    await trial.getByRole('button', { name: 'Run' }).click()
-    await trial.locator('pre').waitFor()
-    t.match(await trial.locator('pre').innerText(), '"text": "buen amigo"')
+    const answer = tab.locator('#answer')
+    await tab.getByLabel('text').fill('good friend')
+    await tab.getByRole('button', { name: 'Run free sample' }).click()
+    await tab.getByRole('heading', { name: 'Free sample' }).waitFor()
+    t.match(await answer.innerText(), '"text": "buen amigo"')
 
     const sent: string[] = []
     let away = true
@@ -357,7 +479,7 @@ t.test(
       await route.fetch()
       return route.abort('connectionreset')
     })
-    const purchase = tab.locator('#purchase')
+    const purchase = tab.locator('#call')
     const buy = async (): Promise<void> => {
       await purchase.getByLabel('text').fill('my friend')
       await purchase.getByLabel('style').selectOption('formal')
@@ -377,8 +499,8 @@ t.test(
     await tab.getByRole('heading', { name: 'A payment is open' }).waitFor()
     t.ok(await pay.isDisabled())
     await tab.getByRole('button', { name: 'Send the same payment again' }).click()
-    await purchase.getByRole('heading', { name: 'Answer', exact: true }).waitFor()
-    const outcome = tab.locator('[id="wallet.outcome"]')
+    await tab.getByRole('heading', { name: 'Answer', exact: true }).waitFor()
+    const outcome = answer
     t.match(await outcome.innerText(), 'Estimado cliente: mi amigo')
     t.match(await outcome.innerText(), /Charged\s+0\.0035 USDC on Base Sepolia/)
     t.ok(sent.length > 1)

@@ -265,8 +265,10 @@ t.test('imports each package in one place', async (t) => {
 
 t.test('the framework and the service each declare the packages that they import', async (t) => {
   const declared = (path: string): string[] => {
-    const { dependencies, optionalDependencies } = JSON.parse(readFileSync(join(SRC, path), 'utf8'))
-    return Object.keys({ ...dependencies, ...optionalDependencies })
+    const { dependencies, optionalDependencies, peerDependencies } = JSON.parse(
+      readFileSync(join(SRC, path), 'utf8'),
+    )
+    return Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies })
   }
   const framework = declared('../package.json')
   const service = declared('service/package.json')

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { formatCoin } from '../../engine/chains/evm/gas-balance.ts'
 import { eventLoopDelay } from '../event-loop-delay.ts'
+import { troubleOf } from '../network-trouble.ts'
 import { channelRows, channelsByNetwork } from '../channels.ts'
 import { defineView, page } from '../view.ts'
 import { bytes, elapsed } from '../wording.ts'
@@ -16,7 +17,10 @@ export const health = defineView('health', 'Health', async ({ sources }) => {
   const asked = performance.now() - began
   const size = ledgerFile === undefined ? undefined : await stat(ledgerFile).catch(() => undefined)
   const delay = eventLoopDelay()
-  const [networks, channels] = await Promise.all([sources.networks(), sources.channels().catch(() => [])])
+  const [networks, channels] = await Promise.all([
+    sources.networks().catch(() => undefined),
+    sources.channels().catch(() => []),
+  ])
   return page('Health', {
     ledger: titles.ledger,
     ledgerWorks: fault === undefined,
@@ -37,20 +41,24 @@ export const health = defineView('health', 'Health', async ({ sources }) => {
     node: process.version,
     channelNetworks: channelsByNetwork(channels, sources.now()),
     channels: channelRows(channels, sources.now()),
-    networks: networks.map(({ network, balances, unmined, totals, reverts, gasLost, trouble }) => ({
-      title: network.title,
-      id: network.id,
-      state: trouble === undefined ? 'up' : 'down',
-      words: trouble === undefined ? 'open' : 'closed',
-      trouble: trouble ?? '',
-      queue: unmined.count === 0 ? 'empty' : `${unmined.count}, the oldest ${elapsed(unmined.age)}`,
-      transactions: String(totals.transactions),
-      reverts: String(reverts),
-      lost: `${formatCoin(gasLost)} ${network.coin}`,
-      signers: Array.from(balances, ([address, wei]) => ({
-        address,
-        balance: `${formatCoin(wei)} ${network.coin}`,
+    // Losses of all processes are in the ledger.
+    unread: networks === undefined,
+    networks: (networks ?? [])
+      .map((each) => ({ ...each, trouble: troubleOf(each) }))
+      .map(({ network, balances, unmined, totals, reverts, gasLost, trouble }) => ({
+        title: network.title,
+        id: network.id,
+        state: trouble === undefined ? 'up' : 'down',
+        words: trouble === undefined ? 'open' : 'closed',
+        trouble: trouble ?? '',
+        queue: unmined.count === 0 ? 'empty' : `${unmined.count}, the oldest ${elapsed(unmined.age)}`,
+        transactions: String(totals.transactions),
+        reverts: String(reverts),
+        lost: `${formatCoin(gasLost)} ${network.coin}`,
+        signers: Array.from(balances, ([address, wei]) => ({
+          address,
+          balance: `${formatCoin(wei)} ${network.coin}`,
+        })),
       })),
-    })),
   })
 })

@@ -9,7 +9,9 @@ import { saleFigures } from '../../engine/usage/sales-funnel.ts'
 import { countOf } from '../../engine/base/words.ts'
 import { type FeedCall, MOVED } from '../call-feed.ts'
 import { channelsByNetwork, isAtRisk } from '../channels.ts'
+import { ledgerAway, ledgerLost } from '../view-fault.ts'
 import { type Period, sumOf, totalsIn } from '../figures.ts'
+import { troubleOf } from '../network-trouble.ts'
 import type { ConsoleSources } from '../sources.ts'
 import { defineView, page } from '../view.ts'
 import { dollars, elapsed, grouped, moment, percent, shortened } from '../wording.ts'
@@ -101,7 +103,8 @@ async function networkRows(sources: ConsoleSources): Promise<readonly TemplateCo
   const networks = await sources.networks()
   const cost = await gasCosts(sources)
   return networks.flatMap((health) => {
-    const { network, balances, trouble } = health
+    const { network, balances } = health
+    const trouble = troubleOf(health)
     const state = trouble === undefined ? 'open' : 'closed'
     const row = {
       network: network.title,
@@ -155,21 +158,13 @@ function callsLeft(
 
 /** What is wrong, each with the next step. */
 async function findWarnings(sources: ConsoleSources): Promise<readonly TemplateContext[]> {
-  const { service, ledger, sandbox } = sources
+  const { service, ledger, sandbox, titles } = sources
   const { catalog, routes, facts } = service.revision()
   const warnings: TemplateContext[] = []
   const warn = (text: string, step: string): void => void warnings.push({ text, step })
   const fault: unknown = await ledger.check().catch((caught: unknown) => caught)
-  if (fault instanceof LedgerLostError)
-    warn(
-      'The ledger has lost data, and nothing is sold.',
-      'Compare it with the chains: ratecard ledger reopen',
-    )
-  else if (fault !== undefined)
-    warn(
-      'The ledger cannot be reached, and nothing is sold.',
-      'Look at its server and at the log of this process.',
-    )
+  if (fault instanceof LedgerLostError) warnings.push(ledgerLost)
+  else if (fault !== undefined) warnings.push(ledgerAway(titles.ledger))
   if (service.refused() !== undefined)
     warn(
       'The catalog file is refused; the revision before is served.',
@@ -177,7 +172,12 @@ async function findWarnings(sources: ConsoleSources): Promise<readonly TemplateC
     )
   const costs = await gasCosts(sources)
   for (const health of await sources.networks()) {
-    const { network, balances, trouble, unmined } = health
+    const { network, balances, trouble, unmined, isNodeAway = false } = health
+    if (isNodeAway)
+      warn(
+        `Nothing is sold on ${network.title}: its node does not answer.`,
+        `Look at the endpoint in RPC_URL_${network.chainId}; payments are answered with 503 and not charged meanwhile.`,
+      )
     if (trouble !== undefined)
       warn(
         `Nothing is sold on ${network.title}: ${trouble}.`,

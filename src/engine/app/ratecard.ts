@@ -1,3 +1,6 @@
+import { tracedFetch } from '../http/traced-requests.ts'
+import { traceLedger } from '../ledger/traced-ledger.ts'
+import { openTracing } from './open-tracing.ts'
 import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
 import type Koa from 'koa'
@@ -233,7 +236,9 @@ const INSPECTION_MS = 300_000
 async function compose(
   parts: Parts,
 ): Promise<Pick<OpenRatecard, 'service' | 'networks' | 'payments' | 'reload' | 'close'>> {
-  const { options, catalog, ledger, ledgerFile, cache, log, report, host } = parts
+  const { options, catalog, ledgerFile, cache, log, report, host } = parts
+  const tracing = await openTracing(catalog.service.version)
+  const ledger = traceLedger(parts.ledger, tracing)
   const { names } = host
   const { handlers = {}, secrets = {} } = options
   const secret = typeof secrets === 'function' ? secrets : (name: string) => secrets[name]
@@ -256,7 +261,9 @@ async function compose(
     ...sources,
     ...(fetcher === undefined ? {} : { fetcher, caller: fetcher, http: httpOver(fetcher) }),
     ...(caller === undefined ? {} : { caller }),
+    tracing,
   }
+  const upstreams = tracing === undefined ? runtime.fetcher : tracedFetch(runtime.fetcher, tracing)
   const owner = `${process.pid}-${Buffer.from(runtime.random(9)).toString('base64url')}`
   const networks = openNetworks({
     config,
@@ -321,7 +328,7 @@ async function compose(
     // The host of an upstream is written in the catalog, which is trusted like code, and may be an internal one: the
     // egress checks are for hosts that callers name. Answers of the upstream are not trusted: redirects are followed
     // within its host.
-    proxy: { fetcher: runtime.fetcher, secret, report },
+    proxy: { fetcher: upstreams, secret, report },
     networks: () => networks.x402.health(),
     listings: () => networks.x402.listings(),
     owner,

@@ -3,6 +3,7 @@ import { type ClientRequest, request as requestByHttp, type RequestOptions } fro
 import { request as requestByHttps } from 'node:https'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Every, systemEvery } from './every.ts'
+import type { Tracing } from './tracing.ts'
 
 /** Sends one HTTP request; `fetch` is one. Rejects when there is no response. */
 export type RpcTransport = (
@@ -56,6 +57,8 @@ export interface Runtime {
   readonly caller: RpcTransport
   /** Begins requests to the site behind a passthrough. */
   readonly openRequest: OpenRequest
+  /** Undefined while nobody looks. */
+  readonly tracing?: Tracing | undefined
 }
 
 /** The machine, as the engine sees it. */

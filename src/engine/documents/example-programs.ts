@@ -25,7 +25,7 @@ export function curlOf(baseUrl: string, route: Route, flags = ''): string {
   ]
   if (body !== undefined) {
     const text = bodyText(route)
-    const data = text === undefined ? '@body' : `'${text.replaceAll("'", "'\\''")}'`
+    const data = text === undefined ? '@body' : quoteForShell(text)
     parts.push(`-H 'Content-Type: ${body.mediaType}'`, `--data-binary ${data}`)
   }
   return parts.filter((part) => part !== '').join(' ')
@@ -41,20 +41,11 @@ export function javascriptOf(baseUrl: string, route: Route): string {
   const text = bodyText(route)
   const body =
     text === undefined ? "await (await import('node:fs/promises')).readFile('body')" : JSON.stringify(text)
-  return [`const url = '${exampleUrl(baseUrl, route)}'`, ...fetchProgram(route, `body: ${body}`)].join('\n')
+  return javascriptFor(route, exampleUrl(baseUrl, route), `body: ${body}`)
 }
 
-/** A program that pays for a request to `url`; `body` is the member of its options that holds what is sent. */
-export function javascriptFor(route: Route, body: string): string {
-  return fetchProgram(route, body).join('\n')
-}
-
-/** A program that pays for GET of `url`, at most `cap`. */
-export function javascriptForAny(cap: Micros): string {
-  return payingFetch(cap, 'pay(url)', 'json').join('\n')
-}
-
-function fetchProgram(route: Route, body: string): string[] {
+/** A program that pays for a request to this address; `body` is the member of its options that holds what is sent. */
+export function javascriptFor(route: Route, url: string, body: string): string {
   const { method, body: sent, response } = route.operation
   const options = [
     `method: '${method}'`,
@@ -62,14 +53,18 @@ function fetchProgram(route: Route, body: string): string[] {
   ]
   const call = method === 'GET' ? 'pay(url)' : `pay(url, { ${options.join(', ')} })`
   const kind = response.mediaType === undefined ? 'json' : kindOf(response.mediaType)
-  return payingFetch(capOf(route), call, kind === 'json' || kind === 'text' ? kind : 'arrayBuffer')
+  const reader = kind === 'json' || kind === 'text' ? kind : 'arrayBuffer'
+  return payingFetch({ cap: capOf(route), setUp: [`const url = '${url}'`], call, reader })
+}
+
+/** A program that pays for GET of `url`, at most `cap`. */
+export function javascriptForAny(cap: Micros): string {
+  return payingFetch({ cap, setUp: [], call: 'pay(url)', reader: 'json' })
 }
 
 const SCHEME = "import { ExactEvmScheme } from '@x402/evm/exact/client'"
-const KEY = [
-  "import { privateKeyToAccount } from 'viem/accounts'",
-  'const account = privateKeyToAccount(process.env.PAYER_PRIVATE_KEY)',
-]
+const ACCOUNTS = "import { privateKeyToAccount } from 'viem/accounts'"
+const ACCOUNT = 'const account = privateKeyToAccount(process.env.PAYER_PRIVATE_KEY)'
 
 /** A wallet of this name that pays at most `cap` for a call. */
 function wallet(name: string, cap: Micros): string[] {
@@ -79,16 +74,46 @@ function wallet(name: string, cap: Micros): string[] {
   ]
 }
 
-/** Eight lines that make a call with `pay` and print its answer. */
-function payingFetch(cap: Micros, call: string, reader: 'json' | 'text' | 'arrayBuffer'): string[] {
+interface PayingFetch {
+  readonly cap: Micros
+  /** What `call` refers to. */
+  readonly setUp: readonly string[]
+  readonly call: string
+  readonly reader: 'json' | 'text' | 'arrayBuffer'
+}
+
+/** A program that makes a call with `pay` and prints its answer. */
+function payingFetch({ cap, setUp, call, reader }: PayingFetch): string {
   return [
     "import { wrapFetchWithPayment, x402Client } from '@x402/fetch'",
     SCHEME,
-    ...KEY,
+    ACCOUNTS,
+    ...setUp,
+    ACCOUNT,
     ...wallet('client', cap),
     'const pay = wrapFetchWithPayment(fetch, client)',
     `console.log(await (await ${call}).${reader}())`,
+  ].join('\n')
+}
+
+/** A command that pays for the same request, at most the highest price of a call. */
+export function payCommandOf(baseUrl: string, route: Route): string {
+  const { method, body } = route.operation
+  const text = bodyText(route)
+  const parts = [
+    'npx ratecard-buyer pay',
+    method === (body === undefined ? 'GET' : 'POST') ? '' : `-X ${method}`,
+    `'${exampleUrl(baseUrl, route)}'`,
+    ...(body === undefined
+      ? []
+      : [`-d ${text === undefined ? '@body' : quoteForShell(text)}`, `-H 'Content-Type: ${body.mediaType}'`]),
+    `--max ${formatShort(capOf(route))}`,
   ]
+  return parts.filter((part) => part !== '').join(' ')
+}
+
+function quoteForShell(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`
 }
 
 /**
@@ -102,7 +127,8 @@ export function toolProgram(prices: readonly (Price | undefined)[], protocols: r
     "import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'",
     "import { x402Client } from '@x402/core/client'",
     SCHEME,
-    ...KEY,
+    ACCOUNTS,
+    ACCOUNT,
     ...wallet('wallet', cap),
     "const client = new Client({ name: 'buyer', version: '1.0.0' })",
     'await client.connect(new StreamableHTTPClientTransport(url))',

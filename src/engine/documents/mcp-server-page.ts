@@ -16,7 +16,13 @@ import { viewTool } from './operation-view.ts'
 import { frame, PAGE_HEADERS, readPage } from './page-frame.ts'
 import { offeredNetworks } from './payment-guide.ts'
 import { type Facts, operationPath, PAGE_TYPE } from './registry.ts'
+import { guideOf } from './site-guide.ts'
 import type { TemplateContext } from './template.ts'
+
+/** The command that adds a server to Claude Code. */
+export function addCommand(name: string, url: string): string {
+  return `claude mcp add --transport http ${name} ${url}`
+}
 
 /** Text that a person types or pastes to add a server to a client. */
 interface Setup {
@@ -33,7 +39,7 @@ function setupsFor(name: string, url: string): Setup[] {
       client: 'Claude Code',
       where: 'in a terminal',
       language: 'sh',
-      text: `claude mcp add --transport http ${name} ${url}`,
+      text: addCommand(name, url),
     },
     {
       client: 'Claude Code, for a whole project',
@@ -129,14 +135,17 @@ function toolManual(catalog: Catalog, facts: Facts, listed: ListedTool): Templat
   return {
     view: viewTool(catalog, facts, listed),
     anchor: toolAnchor(tool.name),
-    call: pretty(exampleCall(listed)),
+    call: pretty({ ...exampleCall(listed) }),
     route: route === undefined ? '' : `${route.operation.method} ${route.path}`,
     routePage: (route && operationPath(catalog, route)) ?? '',
   }
 }
 
 /** Arguments for `callTool`: required ones, and those with examples. */
-function exampleCall({ tool, parameters }: ListedTool): JsonObject {
+export function exampleCall({ tool, parameters }: Pick<ListedTool, 'tool' | 'parameters'>): {
+  readonly name: string
+  readonly arguments: JsonObject
+} {
   const shown = parameters.flatMap((parameter) => {
     const { name, example } = parameter
     return example === undefined ? [] : [[name, toArgument(parameter, example)] as const]
@@ -157,6 +166,7 @@ function renderServerPage(catalog: Catalog, facts: Facts, server: ListedServer):
       style: '',
     }),
     ...serverManual(catalog, facts, server),
+    guide: guideOf(catalog, facts),
     sells: server.tools.some(({ operation }) => operation.price !== undefined),
     steps: howToPayTools(catalog, facts),
     clients: payingClients(facts),

@@ -1,14 +1,24 @@
 import { type Catalog, examplePath, type Parameter, type Route } from '../catalog/catalog.ts'
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import { formatShort } from '../base/money.ts'
-import { sentence } from '../base/words.ts'
+import { joinSentences, sentence } from '../base/words.ts'
 import { answerSchema } from './answer-schema.ts'
-import { bodyText, capOf, curlOf, exampleUrl, javascriptOf, pythonOf } from './example-programs.ts'
-import { chaptersOf, listedRoutes, previewsOf } from './listed-operations.ts'
+import {
+  bodyText,
+  capOf,
+  curlOf,
+  exampleUrl,
+  javascriptOf,
+  payCommandOf,
+  pythonOf,
+} from './example-programs.ts'
+import { chaptersOf, listedRoutes, listedTools, previewsOf } from './listed-operations.ts'
 import { manualRoute } from './manual.ts'
-import { viewRoute } from './operation-view.ts'
+import { addCommand, exampleCall } from './mcp-server-page.ts'
+import { spellDollars, viewRoute } from './operation-view.ts'
 import { frame, readPage } from './page-frame.ts'
 import { type Facts, placedDocuments } from './registry.ts'
+import { guideOf, trailOf } from './site-guide.ts'
 import { readMarkdown, type TemplateContext } from './template.ts'
 
 const printPage = readPage('operation.html.hbs')
@@ -39,9 +49,6 @@ export function renderOperation(
     fields: fieldRows(answerSchema(catalog, route), route.operation.responseSchema !== undefined),
   }
   if (form === 'markdown') return printMarkdown(context)
-  const { method } = route.operation
-  const paid = route.kind === 'paid'
-  const open = paid ? preview : route
   return printPage({
     ...context,
     page: frame(catalog, facts, {
@@ -50,16 +57,37 @@ export function renderOperation(
       url: facts.baseUrl + page,
       style: '',
     }),
-    snippets: snippetsOf(facts, route),
-    trial: open === undefined ? '' : formOf(open, 'trial'),
-    purchase: paid ? formOf(route, 'purchase') : '',
-    browsable: method === 'GET',
-    offer: paid && method === 'GET' ? exampleUrl('', route) : '',
+    guide: guideOf(catalog, facts, route),
+    trail: trailOf(catalog, facts, route),
+    form: formOf(route, preview),
+    snippets: snippetsOf(catalog, facts, route),
+    url: exampleUrl(facts.baseUrl, route),
+    body: bodyText(route) ?? '',
+    arguments: JSON.stringify(argumentsOf(catalog, facts, route) ?? {}),
   })
 }
 
-/** A request in a shell, and programs that pay for it. */
-function snippetsOf({ baseUrl, protocols }: Facts, route: Route): TemplateContext[] {
+/** A request in a shell, programs that pay for it, and the tool that does the same. */
+function snippetsOf(catalog: Catalog, facts: Facts, route: Route): TemplateContext[] {
+  return [...programsOf(facts, route), ...toolSnippet(catalog, facts, route)]
+}
+
+function toolSnippet(catalog: Catalog, facts: Facts, route: Route): TemplateContext[] {
+  const listed = listedTools(catalog, facts).find((each) => each.route === route)
+  if (listed === undefined) return []
+  const { name, arguments: given } = exampleCall(listed)
+  const call = `{"name":${JSON.stringify(name)},"arguments":${JSON.stringify(given)}}`
+  const note = `The tool ${name} does the same. A client that cannot pay gets it through: npx ratecard-buyer mcp ${facts.baseUrl}`
+  const code = `${addCommand(listed.tool.server, listed.url)}\n\n# tools/call\n${call}`
+  return [{ title: 'MCP', note, code }]
+}
+
+function argumentsOf(catalog: Catalog, facts: Facts, route: Route): JsonObject | undefined {
+  const listed = listedTools(catalog, facts).find((each) => each.route === route)
+  return listed === undefined ? undefined : exampleCall(listed).arguments
+}
+
+function programsOf({ baseUrl, protocols }: Facts, route: Route): TemplateContext[] {
   const paid = route.kind === 'paid'
   const note = paid ? 'Shows the price; nothing is charged.' : ''
   const curl = { title: 'curl', note, code: curlOf(baseUrl, route, paid ? '-i' : '') }
@@ -67,36 +95,62 @@ function snippetsOf({ baseUrl, protocols }: Facts, route: Route): TemplateContex
   const cap = `Pays at most $${formatShort(capOf(route))} for a call.`
   return [
     curl,
+    {
+      title: 'Terminal',
+      note: `${cap} PAYER_PRIVATE_KEY is the key of the wallet.`,
+      code: payCommandOf(baseUrl, route),
+    },
     { title: 'JavaScript', note: cap, code: javascriptOf(baseUrl, route) },
     { title: 'Python', note: cap, code: pythonOf(baseUrl, route) },
   ]
 }
 
-/** A form for a request of the route; `id` distinguishes the forms of a page. */
-function formOf(route: Route, id: string): TemplateContext {
-  const { method, body } = route.operation
+/** One form for a call and for its free sample. */
+function formOf(route: Route, preview: Route | undefined): TemplateContext {
+  const { path, parameters, kind, operation } = route
+  const { method, body, price } = operation
+  const sample = kind === 'paid' ? preview : undefined
+  const shared = new Set(sample?.parameters.map(({ name }) => name))
+  const isOwn = ({ name }: Parameter): boolean => parameters.every((each) => each.name !== name)
+  const onlyCall = sample === undefined ? '' : 'call'
   return {
-    id,
-    path: route.path,
-    // Works without scripts when the path and the body have no parameters.
+    path,
+    // Works without scripts when neither the path nor the body has parameters.
     action: examplePath(route),
     method,
     media: body?.mediaType ?? '',
-    scripted: method !== 'GET' || route.path.includes('{'),
-    fields: route.parameters.map((parameter) => fieldOf(parameter, id)),
+    scripted: method !== 'GET' || path.includes('{') || sample?.path.includes('{') === true,
+    sample: sample?.path ?? '',
+    sold: kind === 'paid',
+    // Of a computed price, which the 402 of the call states.
+    counted: typeof price === 'object',
+    price: typeof price === 'bigint' ? spellDollars(price, operation.meter) : '',
+    offer: kind === 'paid' && method === 'GET' ? exampleUrl('', route) : '',
+    fields: [
+      ...parameters.map((parameter) => fieldOf(parameter, shared.has(parameter.name) ? '' : onlyCall)),
+      ...(sample?.parameters.filter(isOwn).map((parameter) => fieldOf(parameter, 'sample')) ?? []),
+    ],
     body: body?.form === 'whole',
     file: body?.kind === 'bytes',
     text: bodyText(route) ?? '',
   }
 }
 
-function fieldOf(parameter: Parameter, form: string): TemplateContext {
+/** The most that a text of a query may have unless the catalog says otherwise: one for more is meant for paragraphs. */
+const LONGEST_LINE = 2_000
+
+/** A field; `only` names the request that takes it, unless both do. */
+function fieldOf(parameter: Parameter, only: '' | 'call' | 'sample'): TemplateContext {
   const { name, type, required, enum: allowed, list, example, default: usual } = parameter
   const value = String((required ? (example ?? usual) : (usual ?? '')) ?? '')
   const options = type === 'boolean' ? ['false', 'true'] : (allowed?.map(String) ?? [])
+  const isText = type === 'string' && list === undefined && parameter.format === undefined
+  const isLong = isText && (parameter.maxLength ?? Infinity) > LONGEST_LINE
+  const words = parameter.description === undefined ? '' : sentence(parameter.description)
   return {
-    id: `${form}.${name}`,
+    id: `call.${name}`,
     name,
+    only,
     place: parameter.in,
     type: list === undefined ? type : `list of ${list.items}`,
     required,
@@ -106,7 +160,8 @@ function fieldOf(parameter: Parameter, form: string): TemplateContext {
       selected: option === value,
     })),
     isChoice: options.length > 0,
-    hint: parameter.description === undefined ? '' : sentence(parameter.description),
+    isArea: type === 'object' || isLong,
+    hint: joinSentences(only === 'sample' ? 'Of the sample.' : '', words),
   }
 }
 
@@ -119,7 +174,8 @@ function fieldRows(schema: JsonObject, isDeclared: boolean): FieldRow[] {
 /** A type alias, so that templates accept it. */
 type FieldRow = { readonly name: string; readonly type: string; readonly meaning: string }
 
-const NULLABLE = ', may be null'
+/** After a type: it may be null. */
+const NULLABLE = '?'
 
 const MOST_FIELDS = 60
 const DEEPEST = 3

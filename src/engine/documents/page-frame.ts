@@ -34,6 +34,7 @@ export const brandFiles: readonly BrandFile[] = [
   { path: '/brand.css', type: 'text/css; charset=utf-8', bytes: Buffer.from(STYLE) },
   brandFile('page.js', 'text/javascript; charset=utf-8'),
   brandFile('pay.js', 'text/javascript; charset=utf-8'),
+  brandFile('answer.js', 'text/javascript; charset=utf-8'),
   brandFile('favicon.svg', 'image/svg+xml'),
   brandFile('favicon.ico', 'image/x-icon'),
   brandFile('card.png', 'image/png'),

@@ -59,7 +59,7 @@ export function renderPaymentPage({ catalog, facts, route, url, problem }: Payme
     sample: sampleOf(catalog, facts, route) ?? text(problem['sample']),
     docs: text(problem['docs']),
     url: quotable(url),
-    client: problem['accepts'] === undefined ? '' : javascriptFor(route, 'body'),
+    client: problem['accepts'] === undefined ? '' : javascriptFor(route, quotable(url), 'body'),
   })
   const hash = createHash('sha256').update(style).digest('base64')
   return { html, policy: policyOf(`'sha256-${hash}'`) }

@@ -1,11 +1,14 @@
 import type { Catalog, Route } from '../catalog/catalog.ts'
 import { ERRORS } from '../base/errors.ts'
-import { sentence, spellDuration } from '../base/words.ts'
+import { formatShort } from '../base/money.ts'
+import { countOf, sentence, spellDuration } from '../base/words.ts'
 import { manualOf } from './manual.ts'
 import { curlOf } from './example-programs.ts'
 import { chaptersOf, listedRoutes, listedTools, previewsOf } from './listed-operations.ts'
 import { listedServers, serverPagePath } from './mcp-servers.ts'
-import { viewRoute, viewTool } from './operation-view.ts'
+import { searchWords } from './search-words.ts'
+import { guideOf } from './site-guide.ts'
+import { isUpfront, viewRoute, viewTool } from './operation-view.ts'
 import { definePage, frame, frameOf, readPage } from './page-frame.ts'
 import { type Facts, placedDocuments } from './registry.ts'
 import { type TemplateContext, webAddress } from './template.ts'
@@ -25,14 +28,46 @@ export function renderHome(catalog: Catalog, facts: Facts): string {
     name,
     description: sentence(description),
     manual,
+    pitch: pitchOf(routes),
+    first: firstSample(catalog, facts, routes),
     chapters: priceList(catalog, facts),
     servers: serversOf(catalog, facts),
     trial: free === undefined ? '' : curlOf(facts.baseUrl, free),
     offer: paid === undefined ? '' : curlOf(facts.baseUrl, paid, '-i'),
     documents: documents
       .filter((document) => document.name !== 'index')
-      .map(({ title, summary, paths }) => ({ title, summary, path: paths[0] ?? '/' })),
+      .map(({ title, paths }) => ({ title, path: paths[0] ?? '/' })),
   })
+}
+
+/** What the shop is like, in a line or two each. */
+function pitchOf(routes: readonly Route[]): TemplateContext[] {
+  const prices = routes.flatMap(({ kind, operation: { price } }) =>
+    kind !== 'paid' || price === undefined ? [] : [typeof price === 'bigint' ? price : price.lowest],
+  )
+  const lowest = prices.toSorted((a, b) => (a < b ? -1 : 1))[0]
+  if (lowest === undefined) return []
+  const samples = routes.filter(({ kind }) => kind === 'sample').length
+  const hasUpfront = routes.some(isUpfront)
+  return [
+    {
+      what: `From $${formatShort(lowest)} a call.`,
+      how: `${countOf(prices.length, 'endpoint')}, each with its own price.`,
+    },
+    { what: 'No account, no key.', how: 'A wallet signs each payment.' },
+    ...(hasUpfront ? [] : [{ what: 'You pay for answers.', how: 'A 200 is charged, an error is not.' }]),
+    ...(samples === 0
+      ? []
+      : [{ what: 'Look first.', how: `${countOf(samples, 'free sample')} without a payment.` }]),
+  ]
+}
+
+/** The page of the first route with a free sample, where it can be run. */
+function firstSample(catalog: Catalog, facts: Facts, routes: readonly Route[]): string {
+  const previews = previewsOf(routes)
+  const route = routes.find(({ kind, operation }) => kind === 'paid' && previews.has(operation))
+  const page = route === undefined ? '' : viewRoute(catalog, facts, route).page
+  return page && `${page}#call`
 }
 
 function serversOf(catalog: Catalog, facts: Facts): TemplateContext[] {
@@ -55,7 +90,11 @@ function priceList(catalog: Catalog, facts: Facts): TemplateContext[] {
     rows: chapter.routes.map((route) => {
       const view = viewRoute(catalog, facts, route)
       const { page } = view
-      return { view, preview: previews.has(route.operation) && page !== '' ? `${page}#trial` : '' }
+      return {
+        view,
+        words: searchWords(catalog, route, view),
+        preview: previews.has(route.operation) && page !== '' ? `${page}#call` : '',
+      }
     }),
   }))
 }
@@ -68,6 +107,8 @@ export const docs = definePage('docs', (catalog, facts) =>
     page: frameOf(catalog, facts, 'docs'),
     ...manualOf(catalog, facts),
     chapters: priceList(catalog, facts),
+    // The list of this page has a search of its own.
+    guide: { ...guideOf(catalog, facts), search: '' },
   }),
 )
 
@@ -77,6 +118,7 @@ const printErrors = readPage('docs-errors.html.hbs')
 export const docsErrors = definePage('docs-errors', (catalog, facts) =>
   printErrors({
     page: frameOf(catalog, facts, 'docs-errors'),
+    guide: guideOf(catalog, facts),
     errors: Object.entries(ERRORS).map(([code, { status, title, hint, charged, retryable }]) => ({
       code,
       status: String(status),

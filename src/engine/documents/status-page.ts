@@ -17,6 +17,8 @@ const print = readPage('status.html.hbs')
 /** The live page `/status`: the content of `/status.json` for people. */
 export function renderStatusPage(catalog: Catalog, facts: Facts, standing: StatusModel): string {
   const { status, reasons, checked_at: checkedAt, days = [], funnel, routes, sources } = standing
+  const idle = routes.filter((route) => !isCalled(route))
+  const ready = idle.filter(({ availability }) => availability === 'available')
   const json = placedDocuments(catalog, facts.baseUrl).find(({ name }) => name === 'status-json')
   return print({
     page: frameOf(catalog, facts, 'status'),
@@ -28,12 +30,16 @@ export function renderStatusPage(catalog: Catalog, facts: Facts, standing: Statu
     since: standing.since ?? '',
     funnel:
       funnel !== undefined && routes.some(({ kind }) => kind === 'paid')
-        ? STEPS.map(([name, label]) => ({ name, label, count: String(funnel[name]) }))
+        ? STEPS.map(([name, label]) => ({ name, label, count: String(funnel[name]) })).filter(
+            ({ count }) => count !== '0',
+          )
         : [],
-    days: days.map(dayRow),
+    days: days.filter(hasRequests).map(dayRow),
     uptime: uptimeOf(routes),
     called: routes.filter(isCalled).map(routeRow),
-    idle: routes.filter((route) => !isCalled(route)).map(routeRow),
+    away: idle.filter((route) => !ready.includes(route)).map(routeRow),
+    idle: ready.map(routeRow),
+    idleCount: String(ready.length),
     sources: sources.map(sourceRow),
     json: json?.paths[0] ?? '',
   })
@@ -66,6 +72,10 @@ function dayRow({
   }
 }
 
+function hasRequests({ unpaid, settled, paid_answers: paid, free_answers: free }: DayFigures): boolean {
+  return unpaid + settled + paid + free > 0
+}
+
 /** A route without calls has no figures. */
 function isCalled({ success_rate: rate, p50_ms: p50 }: RouteStanding): boolean {
   return rate !== null || p50 !== null
@@ -82,6 +92,10 @@ function uptimeOf(routes: readonly RouteStanding[]): string {
   return `${standing} On ${perfect} of the ${rates.length} that were called, every call succeeded; the lowest rate is ${percent(Math.min(...rates))}.`
 }
 
+/** Shares of answers that colour the bar of a route. */
+const GOOD = 0.99
+const FAIR = 0.9
+
 const STATES = { available: 'up', failing: 'down', not_configured: 'degraded' } as const
 
 function routeRow(route: RouteStanding): TemplateContext {
@@ -91,6 +105,8 @@ function routeRow(route: RouteStanding): TemplateContext {
     availability: availability.replaceAll('_', ' '),
     state: STATES[availability],
     rate: rate === null ? '' : percent(rate),
+    length: rate === null ? '' : String(Math.floor(rate * 1_000) / 10),
+    barState: rate === null || rate >= GOOD ? 'up' : rate >= FAIR ? 'degraded' : 'down',
     p50: p50 === null ? '' : latency(p50),
     p95: p95 === null ? '' : latency(p95),
     lastSuccess: last === null ? '' : momentOf(last),

@@ -5,6 +5,7 @@ import type { RouterContext, RouterMiddleware } from '@koa/router'
 import Koa, { HttpError, type Context, type Middleware, type Next } from 'koa'
 import { basePathOf } from '../base/base-path.ts'
 import { Failure } from '../base/errors.ts'
+import type { Tracing } from '../base/tracing.ts'
 import { serveMcp, type McpServing, type McpSettings } from './mcp.ts'
 import { completeLinks, placeOf } from './mounting.ts'
 import { failed, note, problem, respond, type Reply } from './reply.ts'
@@ -18,12 +19,14 @@ import { prefersPage } from './payment-required-page.ts'
 import type { AccessLogSettings } from './access-log.ts'
 import { accessLog } from './access-log.ts'
 import { cors, allowOptions } from './cors.ts'
+import { tracedRequests } from './traced-requests.ts'
 
 export interface AppSettings
   extends AccessLogSettings, McpSettings, Omit<PassthroughSettings, 'serving' | 'usageStore'> {
   readonly serving: { readonly now: Serving }
   /** A route for the operator alone. */
   readonly operatorRoute: OperatorRoute | undefined
+  readonly tracing?: Tracing | undefined
 }
 
 /** What serves requests from now on. */
@@ -44,6 +47,7 @@ export function createApp(settings: AppSettings): Koa {
   const mcp = serveMcp(settings)
   // `problems` reports errors.
   app.silent = true
+  if (settings.tracing !== undefined) app.use(tracedRequests(settings.tracing))
   app.use(accessLog(settings))
   app.use(leaving(settings))
   app.use(completeLinks(settings.baseUrl))

@@ -47,12 +47,14 @@ export function renderPages(catalog: Catalog, facts: Facts): Pages {
   ])
 }
 
-/** Of the files of pages a site behind the catalog leaves the script of the 402 page, unless the catalog has more pages. */
+/** Of the files of pages a site behind the catalog leaves the scripts of the 402 page, unless the catalog has more pages. */
 function isOurs(path: string, { passthrough, documents: places }: Catalog): boolean {
-  if (passthrough === undefined || path === '/pay.js') return true
+  if (passthrough === undefined || PAYMENT_SCRIPTS.includes(path)) return true
   const hasPages = PAGES.some((name) => places[name]?.planned === false)
   return hasPages && !path.startsWith('/favicon.')
 }
+
+const PAYMENT_SCRIPTS: readonly string[] = ['/pay.js', '/answer.js']
 
 const PAGES: readonly DocumentName[] = ['index', 'docs', 'docs-errors', 'privacy', 'status']
 

@@ -1,3 +1,4 @@
+import type { Tracing } from '../base/tracing.ts'
 import type Koa from 'koa'
 import { KnownCallers } from '../purchase/known-callers.ts'
 import type { Every } from '../base/every.ts'
@@ -46,6 +47,7 @@ export interface ServiceSettings
   readonly report: (fault: unknown) => void
   /** Called for every change of a payment by this process. */
   readonly settle: OnPaymentChange | undefined
+  readonly tracing?: Tracing | undefined
 }
 
 /** What is served, with what it was created from. */
@@ -115,6 +117,7 @@ export async function createService(settings: ServiceSettings, render: Renderer)
       recentOffers: (operation, args) => recentOffers.of(operation, args),
       stopping: tasks.ending,
       report,
+      tracing: settings.tracing,
     }
     // Answers of earlier handlers must not be served as those of the new ones.
     const cache = handlers === settings.handlers ? settings.cache : new Cache(createMemoryCache(), now)

@@ -13,6 +13,8 @@ export interface NetworkHealth {
   readonly reverts: number
   /** Wei that reverted transactions have cost in the last hour, over all processes. */
   readonly gasLost: bigint
+  /** Whether the last request to its node had no answer: that may be over, as payments tell. */
+  readonly isNodeAway?: boolean
   /** Why nothing can be sold on it now, for operators and visitors. */
   readonly trouble: string | undefined
 }

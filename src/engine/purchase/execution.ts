@@ -23,6 +23,7 @@ import { compact, digestJson, isJsonObject, type Json, type JsonObject } from '.
 import type { AnswerHead, StoredAnswer } from '../ledger/payment-record.ts'
 import type { Refusal } from '../base/errors.ts'
 import { hasContent, isSuccessStatus, type SuccessStatus } from '../base/success-status.ts'
+import { inSpan, type Tracing } from '../base/tracing.ts'
 import { limited, openController, within } from '../base/time-limit.ts'
 import type { ExemptCaller } from './exempt-caller.ts'
 import type { Delivery, OpenStream, Store } from './request.ts'
@@ -107,6 +108,7 @@ export interface ExecutionDeps {
   readonly cache: Cache
   readonly now: () => number
   readonly random: (bytes: number) => Uint8Array
+  readonly tracing?: Tracing | undefined
 }
 
 /** Facts about the caller. */
@@ -284,8 +286,10 @@ async function run(
   caller: CallIdentity,
 ): Promise<Fetched<Answer>> {
   const { now } = deps
-  const answer = await limited(timeout, (signal) =>
-    called(operation, () => handler(args, contextOf(deps, operations, { signal, timeout, ...caller }))),
+  const answer = await inSpan(deps.tracing, 'handler', { 'ratecard.operation': operation.id }, () =>
+    limited(timeout, (signal) =>
+      called(operation, () => handler(args, contextOf(deps, operations, { signal, timeout, ...caller }))),
+    ),
   )
   // A JavaScript handler can return anything: an answer without its content must not be sold.
   if (!isJsonObject(answer)) throw new TypeError(NO_ANSWER)

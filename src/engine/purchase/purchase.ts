@@ -1,4 +1,5 @@
 import { LOST_ANSWER_MS } from '../base/money-times.ts'
+import { inSpan } from '../base/tracing.ts'
 import type { Endpoint, Operation } from '../catalog/catalog.ts'
 import type { Quote } from '../catalog/price/price.ts'
 import { quoteRule } from '../catalog/price/rule.ts'
@@ -171,9 +172,14 @@ function fulfillmentOf(
   }
 }
 
+function verify({ tracing }: PurchaseDeps, payment: Payment): ReturnType<Payment['verify']> {
+  const about = { 'ratecard.network': payment.network, 'ratecard.scheme': payment.scheme }
+  return inSpan(tracing, 'verify', about, () => payment.verify())
+}
+
 /** Why a payment would be refused, before anything else is done for its request. */
 export async function preverify(deps: PurchaseDeps, payment: Payment): Promise<Refusal | undefined> {
-  const verified = await payment.verify()
+  const verified = await verify(deps, payment)
   if (verified.kind === 'refused') return verified.refusal
   try {
     // A payment that was used already may still be owed its answer.
@@ -203,7 +209,7 @@ export async function purchase(deps: PurchaseDeps, request: PurchaseRequest): Pr
   const { payment, offer } = request
   const known = await deps.ledger.get(payment.key)
   if (known !== undefined && !isReusable(known, deps.now())) {
-    const verified = await payment.verify()
+    const verified = await verify(deps, payment)
     if (verified.kind === 'verified') {
       // A payment that was sent to the chain is finished and answered, even of a denied payer.
       const isSent = known.receipt !== undefined || known.state === 'settling' || known.state === 'unknown'
@@ -214,7 +220,7 @@ export async function purchase(deps: PurchaseDeps, request: PurchaseRequest): Pr
     return verified.refusal.code === 'chain_unavailable' ? { kind: 'pending', id: known.id } : verified
   }
   const refusal = payment.check(offer, deps.now())
-  const verified = await payment.verify()
+  const verified = await verify(deps, payment)
   if (verified.kind === 'refused') return refusal === undefined ? verified : { kind: 'refused', refusal }
   // Recent offers of other processes are looked up only for a verified payment.
   if (refusal !== undefined && !(await fitsRecentOffer(deps, request))) return { kind: 'refused', refusal }

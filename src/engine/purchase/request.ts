@@ -1,3 +1,4 @@
+import type { Tracing } from '../base/tracing.ts'
 import type { Readable } from 'node:stream'
 import type { Operation, PayerLimit, StreamCredit } from '../catalog/catalog.ts'
 import type { Metered } from '../catalog/price/meter.ts'
@@ -28,6 +29,7 @@ export interface PurchaseDeps extends LeaseContext {
   readonly stopping: AbortSignal
   /** Called with errors of requests that are answered anyway. */
   readonly report: (fault: unknown) => void
+  readonly tracing?: Tracing | undefined
 }
 
 /** One request with a payment. */

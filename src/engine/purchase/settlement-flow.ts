@@ -1,5 +1,6 @@
 import type { Operation } from '../catalog/catalog.ts'
 import type { Metered } from '../catalog/price/meter.ts'
+import { inSpan } from '../base/tracing.ts'
 import { ERRORS, Failure, InvalidParameter, type ErrorCode } from '../base/errors.ts'
 import {
   LeaseLostError,
@@ -328,13 +329,15 @@ async function settle(
 
 /** What a stream on credit costs is owed: while its payment is valid, a network that is away is asked again. */
 async function settlePatiently(
-  { deps, sent, verified }: LeasedPurchase,
+  { deps, lease, sent, verified }: LeasedPurchase,
   payment: SettledPayment,
   amount: bigint,
   journal: Journal,
 ): Promise<Settlement> {
+  const { id, network, scheme } = lease.entry
+  const about = { 'ratecard.payment': id, 'ratecard.network': network, 'ratecard.scheme': scheme }
   for (;;) {
-    const settlement = await payment.settle(amount, journal)
+    const settlement = await inSpan(deps.tracing, 'settle', about, () => payment.settle(amount, journal))
     if (sent === undefined || settlement.kind !== 'failed') return settlement
     if (settlement.refusal.code !== 'chain_unavailable' || timeToWork(deps, verified) <= 0) return settlement
     await deps.sleep(AGAIN_MS)

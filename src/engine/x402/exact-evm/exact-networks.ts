@@ -203,7 +203,7 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
   }
 }
 
-type OwnContext = Omit<SettlementContext, 'limits'>
+type OwnContext = Omit<SettlementContext, 'limits'> & { readonly isNodeAway: () => boolean }
 type Contexts = Map<string, OwnContext>
 
 async function openOwn(
@@ -212,21 +212,49 @@ async function openOwn(
   settings: NetworkSettings,
   contexts: Contexts,
 ): Promise<OwnContext> {
-  const chain = new Chain(url, settings.caller, settings.deadline)
-  const context = await openContext({ ...settings, network, chain })
+  const node = watchNode(settings.caller)
+  const chain = new Chain(url, node.caller, settings.deadline)
+  const context = { ...(await openContext({ ...settings, network, chain })), isNodeAway: node.isAway }
   contexts.set(network.id, context)
   return context
 }
 
+/** Remembers whether the last request had an answer. */
+function watchNode(caller: RpcTransport): { readonly caller: RpcTransport; readonly isAway: () => boolean } {
+  let isAway = false
+  return {
+    isAway: () => isAway,
+    caller: async (url, request) => {
+      try {
+        const response = await caller(url, request)
+        isAway = false
+        return response
+      } catch (fault) {
+        isAway = true
+        throw fault
+      }
+    },
+  }
+}
+
 async function healthOf(
   network: Network,
-  { signers, losses }: Omit<SettlementContext, 'limits'>,
+  { signers, losses, isNodeAway }: OwnContext,
 ): Promise<NetworkHealth> {
   const { isClosed, reverts } = losses.totals
   const stuck = signers.ready.length === 0 ? 'the network does not include our transactions' : undefined
   const trouble = isClosed ? 'too many transactions have failed lately' : stuck
   const { balances, unmined, totals } = signers
-  return { network, balances, unmined, totals, reverts, gasLost: await losses.lastHour(), trouble }
+  return {
+    network,
+    balances,
+    unmined,
+    totals,
+    reverts,
+    gasLost: await losses.lastHour(),
+    isNodeAway: isNodeAway(),
+    trouble,
+  }
 }
 
 function missing(network: Network, settings: NetworkSettings): string[] {

@@ -65,6 +65,7 @@ t.test('answers every link of a page, with pictures and styles of the declared t
     'brand.css': 'text/css; charset=utf-8',
     'page.js': 'text/javascript; charset=utf-8',
     'pay.js': 'text/javascript; charset=utf-8',
+    'answer.js': 'text/javascript; charset=utf-8',
     'favicon.svg': 'image/svg+xml',
     'favicon.ico': 'image/x-icon',
   }
@@ -157,10 +158,9 @@ t.test('links a 402 to the page of its route, which has the price, also in Markd
     const page = await at(href, BROWSER)
     t.equal(page.status, 200, path)
     t.equal(page.headers.get('content-security-policy'), POLICY)
-    t.match(
-      await page.text(),
-      `<code>GET ${path}</code> <span class="price">$${shorten(price)} per call</span>`,
-    )
+    const html = await page.text()
+    t.match(html, `<span class="badge">GET</span> <code>${path}</code>`)
+    t.match(html, `<span class="price">$${shorten(price)}</span> per call`)
     const markdown = await at(`${href}.md`)
     t.equal(markdown.headers.get('content-type'), 'text/markdown; charset=utf-8')
     for (const text of [await markdown.text(), manual])

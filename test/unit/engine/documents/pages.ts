@@ -173,10 +173,10 @@ t.test('shows a request that answers when copied, and a client with a spending l
     renderOperation(harbour, FACTS, route, 'page'),
   )
   t.match(tides, 'curl -i &#x27;https://harbour.example/paid/tides/bristol&#x27;')
-  t.match(moves, 'curl &#x27;https://harbour.example/sample/ships/moves?ports&#x3D;bristol,cork&#x27;')
+  t.match(moves, 'curl -i &#x27;https://harbour.example/paid/ships/moves?ports&#x3D;bristol,cork&#x27;')
   t.match(
     tides,
-    'const url &#x3D; &#x27;https://harbour.example/paid/tides/bristol&#x27;\nimport { wrapFetchWithPayment',
+    /<code>import \{ wrapFetchWithPayment[^<]*\nconst url &#x3D; &#x27;https:\/\/harbour\.example\/paid\/tides\/bristol&#x27;\n/,
   )
   t.match(
     tides,
@@ -209,16 +209,17 @@ t.test('shows the rules of a parameter in its row', async (t) => {
 })
 
 t.test(
-  'gives each route a page with what it costs, takes and answers, and forms to try and to buy it',
+  'gives each route a page with what it costs, takes and answers, and a form to try and to buy it',
   async (t) => {
     const route = harbour.routes.find(({ path }) => path === '/paid/tides/{port}')
     if (route === undefined) throw new Error('no route')
     t.equal(operationPath(harbour, route), '/docs/paid_tides_port')
     const page = renderOperation(harbour, FACTS, route, 'page')
-    t.match(page, '<span class="price">$0.005 per call</span>')
-    t.match(page, '<form class="request" id="trial" method="get" action="/sample/tides"')
-    t.match(page, '<form class="request" id="purchase" method="get" action="/paid/tides/bristol"')
-    t.match(page, '<label for="purchase.days"><code>days</code></label>')
+    t.match(page, '<span class="price">$0.005</span> per call')
+    t.match(page, '<form class="request" id="call" method="get" action="/paid/tides/bristol"')
+    t.match(page, 'data-sample="/sample/tides"')
+    t.match(page, /<button class="quiet"[^>]*>Run free sample<\/button>\n[^]*>Buy for \$0\.005<\/button>/)
+    t.match(page, '<label for="call.days"><code>days</code></label>')
     t.match(
       page,
       /<th scope="row"><code>fetched_at|<th scope="row"><code>\w+(\[\])?\.?\w*<\/code><\/th><td data-label="Type">/,
@@ -230,7 +231,7 @@ t.test(
   },
 )
 
-t.test('has a form for every sample and every purchase, with any kind of parameters', async (t) => {
+t.test('has a form for every call and its sample, with any kind of parameters', async (t) => {
   const catalog = compileHarbour(
     HARBOUR.replace(
       '  /clock:',
@@ -252,18 +253,17 @@ t.test('has a form for every sample and every purchase, with any kind of paramet
   const chart = page('post_paid_chart')
   t.match(
     chart,
-    /<form class="request" id="trial" [^>]*data-method="POST" data-media="application\/json" hidden>/,
+    /<form class="request" id="call" [^>]*data-path="\/paid\/chart" data-method="POST" data-media="application\/json" data-sample="\/sample\/chart" hidden>/,
   )
-  t.match(chart, /<form class="request" id="purchase" [^>]*data-path="\/paid\/chart" data-method="POST"/)
   t.match(chart, 'data-place="body" data-type="list of integer"')
   t.match(chart, 'data&#x3D;&quot;{\\&quot;ports\\&quot;:[1,2]}&quot;.encode()')
   t.match(chart, /<noscript><p>This form needs scripts/)
-  t.match(page('post_paid_plan'), /<textarea id="trial\.body"[^>]*>From &lt;here&gt; to there<\/textarea>/)
-  t.match(page('put_paid_photo'), '<input type="file" id="purchase.body" data-place="whole" required>')
+  t.match(page('post_paid_plan'), /<textarea id="call\.body"[^>]*>From &lt;here&gt; to there<\/textarea>/)
+  t.match(page('put_paid_photo'), '<input type="file" id="call.body" data-place="whole" required>')
   t.match(page('put_paid_photo'), 'data&#x3D;open(&#x27;body&#x27;, &#x27;rb&#x27;).read()')
   const home = documents.find(({ name }) => name === 'index')?.page?.(catalog, FACTS) ?? ''
-  for (const [, path = ''] of home.matchAll(/href="(\/docs\/\w+)#trial"/g))
-    t.match(page(path.slice('/docs/'.length)), 'id="trial"', path)
+  for (const [, path = ''] of home.matchAll(/href="(\/docs\/\w+)#call"/g))
+    t.match(page(path.slice('/docs/'.length)), 'id="call"', path)
 })
 
 t.test('shows the icon of the service with a link to a page, and a card where there is none', async (t) => {

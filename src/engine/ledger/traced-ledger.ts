@@ -1,0 +1,24 @@
+import { inSpan, type Tracing } from '../base/tracing.ts'
+import type { Ledger } from './ledger.ts'
+
+/** The same ledger, which shows each write of a payment. */
+export function traceLedger(ledger: Ledger, tracing: Tracing | undefined): Ledger {
+  if (tracing === undefined) return ledger
+  const commit: Ledger['commit'] = (changes, states) =>
+    inSpan(
+      tracing,
+      'ledger commit',
+      { 'ratecard.ledger': ledger.name, 'ratecard.changes': changes.length },
+      () => ledger.commit(changes, states),
+    )
+  return {
+    ...ledger,
+    commit,
+    insert: (entry) =>
+      inSpan(tracing, 'ledger commit', { 'ratecard.ledger': ledger.name, 'ratecard.changes': 1 }, () =>
+        ledger.insert(entry),
+      ),
+    replace: (previous, next) => commit([{ previous, next }]),
+    remove: (entry) => commit([{ previous: entry, next: undefined }]),
+  }
+}

@@ -1,0 +1,96 @@
+import { readFileSync } from 'node:fs'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { listening } from '../support/http.ts'
+import { stockFetch } from '../support/payment.ts'
+import { readSandboxFile, startServer } from '../support/server.ts'
+
+t.setTimeout(120_000)
+
+const REGISTER = fileURLToPath(new URL('support/register-tracing.mjs', import.meta.url))
+const TRACE = '0af7651916cd43dd8448eb211c80319c'
+const CALLER = 'b7ad6b7169203331'
+
+interface ExportedSpan {
+  readonly name: string
+  /** As the SDK counts them: 0 internal, 1 server, 2 client. */
+  readonly kind: number
+  readonly attributes: Readonly<Record<string, unknown>>
+  readonly traceId: string
+  readonly spanId: string
+  readonly parentId?: string
+}
+
+const heard: IncomingHttpHeaders[] = []
+const upstream = await listening(
+  createServer(({ headers }, response) => {
+    heard.push(headers)
+    response.setHeader('content-type', 'application/json').end('{"warm":true}')
+  }),
+)
+t.teardown(() => upstream.close())
+const directory = t.testdir({
+  'catalog.yaml': `catalog: 1
+service: { name: Weather, version: '1.0.0' }
+payments: { currency: USD, x402: { networks: [base] } }
+routes:
+  /paid/weather:
+    price: 0.001
+    summary: Says how warm it is
+    handler: proxy
+    upstream: '${upstream.url}/weather'
+    parameters: { city: { type: string, example: Oslo } }
+    example: { warm: true }
+`,
+})
+const file = join(directory, 'spans.json')
+
+async function buy(env: Record<string, string>): Promise<void> {
+  const server = await startServer({ args: ['--sandbox', '--catalog', join(directory, 'catalog.yaml')], env })
+  const pay = stockFetch(readSandboxFile(server).evm.payerKey)
+  const answer = await pay(`${server.url}/paid/weather?city=Tromso-secret`, {
+    headers: { traceparent: `00-${TRACE}-${CALLER}-01` },
+  })
+  t.equal(answer.status, 200)
+  await answer.text()
+  await server.stop()
+}
+
+t.test('shows a purchase to the official SDK as parts of the trace of its buyer', async (t) => {
+  await buy({ NODE_OPTIONS: `--import=${REGISTER}`, SPANS_FILE: file })
+  const spans: ExportedSpan[] = JSON.parse(readFileSync(file, 'utf8'))
+  const own = spans.filter(({ traceId }) => traceId === TRACE)
+  const requests = own.filter(({ name }) => name === 'GET /paid/weather')
+  t.equal(requests.length, 2, 'the 402 and the purchase')
+  for (const { parentId, kind } of requests) {
+    t.equal(parentId, CALLER)
+    t.equal(kind, 1)
+  }
+  const purchase = requests.find(({ attributes }) => attributes['ratecard.paid'] === true)
+  t.match(purchase?.attributes, {
+    'http.response.status_code': 200,
+    'ratecard.payment': /^pay_/,
+    'http.route': '/paid/weather',
+  })
+  const partsOf = (id: string | undefined): ExportedSpan[] => own.filter(({ parentId }) => parentId === id)
+  const parts = partsOf(purchase?.spanId)
+  for (const name of ['verify', 'handler', 'settle', 'ledger commit'])
+    t.ok(
+      own.some((each) => each.name === name),
+      name,
+    )
+  t.match(parts.find(({ name }) => name === 'settle')?.attributes, { 'ratecard.network': 'eip155:84532' })
+  const handler = parts.find(({ name }) => name === 'handler')
+  const [call] = partsOf(handler?.spanId)
+  t.match(call, { name: 'GET upstream', kind: 2 })
+  t.equal(heard.at(-1)?.['traceparent'], `00-${TRACE}-${call?.spanId}-01`, 'the upstream gets the trace')
+  const said = JSON.stringify(spans)
+  t.notMatch(said, /Tromso-secret|signature|0x[0-9a-fA-F]{40}/, 'neither arguments nor addresses')
+})
+
+t.test('hands on nothing where no SDK is registered', async (t) => {
+  await buy({})
+  t.equal(heard.at(-1)?.['traceparent'], undefined)
+})
