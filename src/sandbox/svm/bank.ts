@@ -60,10 +60,7 @@ export class Bank {
   readonly mint: string
   readonly #now: () => number
   /** It keeps no blocks of its own: time, signatures and repetition are checked here. */
-  readonly #machine = new LiteSVM()
-    .withBlockhashCheck(false)
-    .withSigverify(false)
-    .withTransactionHistory(0n)
+  readonly #machine = new LiteSVM().withBlockhashCheck(false).withSigverify(false).withTransactionHistory(0n)
   readonly #landed = new Map<string, Landed>()
   /** What was executed, whoever has signed it. */
   readonly #messages = new Set<string>()

@@ -145,11 +145,10 @@ function preflight(bank: Bank, sent: SentTransaction): void {
   const refusal = bank.refusal(sent)
   const outcome = refusal === undefined ? bank.simulate(sent) : refused(refusal)
   if (outcome.error === undefined) return
-  throw new RpcError(
-    -32002,
-    `Transaction simulation failed: ${sentenceOf(outcome.error)}`,
-    { ...simulationView(outcome), accounts: null },
-  )
+  throw new RpcError(-32002, `Transaction simulation failed: ${sentenceOf(outcome.error)}`, {
+    ...simulationView(outcome),
+    accounts: null,
+  })
 }
 
 function refused(error: TransactionError): Outcome {
@@ -209,14 +208,17 @@ function signaturesOf(bank: Bank, at: string, { before, until, limit = 1_000 }: 
   const indexOf = (signature: Json) => all.findIndex((landed) => landed.signature === signature)
   const from = before === undefined ? 0 : indexOf(before) + 1
   const to = until === undefined ? -1 : indexOf(until)
-  return all.slice(from, to === -1 ? all.length : to).slice(0, Number(limit)).map((landed) => ({
-    blockTime: landed.time,
-    confirmationStatus: bank.blocks.commitmentOf(landed.height),
-    err: landed.error ?? null,
-    memo: null,
-    signature: landed.signature,
-    slot: Number(slotOf(landed.height)),
-  }))
+  return all
+    .slice(from, to === -1 ? all.length : to)
+    .slice(0, Number(limit))
+    .map((landed) => ({
+      blockTime: landed.time,
+      confirmationStatus: bank.blocks.commitmentOf(landed.height),
+      err: landed.error ?? null,
+      memo: null,
+      signature: landed.signature,
+      slot: Number(slotOf(landed.height)),
+    }))
 }
 
 function withContext(bank: Bank, options: Json | undefined, value: Json): JsonObject {
@@ -229,7 +231,9 @@ function withContext(bank: Bank, options: Json | undefined, value: Json): JsonOb
 
 function transactionIn(wire: Json | undefined, encoding: Json = 'base58'): SentTransaction {
   if (encoding !== 'base64' && encoding !== 'base58')
-    throw invalidParams(`unsupported encoding: ${JSON.stringify(encoding)}. Supported encodings: base58, base64`)
+    throw invalidParams(
+      `unsupported encoding: ${JSON.stringify(encoding)}. Supported encodings: base58, base64`,
+    )
   try {
     const bytes = encoding === 'base64' ? Buffer.from(text(wire), 'base64') : base58.decode(text(wire))
     if (bytes.length > LARGEST_WIRE) throw new RangeError('too large')

@@ -1,9 +1,5 @@
 import { createPublicKey, verify } from 'node:crypto'
-import {
-  getCompiledTransactionMessageDecoder,
-  getTransactionDecoder,
-  type Transaction,
-} from '@solana/kit'
+import { getCompiledTransactionMessageDecoder, getTransactionDecoder, type Transaction } from '@solana/kit'
 import { base58 } from '../../vendor/base58.ts'
 
 /** A transaction as it was sent, and what it says. */
