@@ -175,6 +175,56 @@ export const ERRORS = {
     'Transfer would fail',
     'The token refuses this transfer: check the payer’s balance and that the token is not paused for it.',
   ),
+  invalid_exact_svm_payload_transaction: kind(
+    402,
+    'Transaction is not one that is settled here',
+    'Sign a transaction of compute unit limit, compute unit price, TransferChecked and a memo, without lookup tables, whose fee payer is extra.feePayer and occurs in no instruction.',
+  ),
+  invalid_exact_svm_fee_payer_mismatch: kind(
+    402,
+    'Transaction names another fee payer',
+    'Set the fee payer to extra.feePayer of the offer.',
+  ),
+  invalid_exact_svm_payload_mint_mismatch: kind(
+    402,
+    'Transfer is of another token',
+    'Transfer the mint that the offer names as its asset.',
+  ),
+  invalid_exact_svm_payload_recipient_mismatch: kind(
+    402,
+    'Transfer pays someone else',
+    'Transfer to the associated token account of payTo.',
+  ),
+  invalid_exact_svm_payload_amount_mismatch: kind(
+    402,
+    'Transfer has another amount',
+    'Transfer the offer’s amount, exactly.',
+  ),
+  invalid_exact_svm_payload_signature_invalid: kind(
+    402,
+    'Signature does not match',
+    'Sign the message of the transaction with the key of the account whose tokens it transfers.',
+  ),
+  invalid_exact_svm_insufficient_balance: kind(
+    402,
+    'Payer’s balance is too low',
+    'Fund the token account of the payer, or pay on another network.',
+  ),
+  invalid_exact_svm_blockhash_expired: kind(
+    402,
+    'Transaction has expired',
+    'Sign a new transaction with the latest blockhash and send it at once.',
+  ),
+  invalid_exact_svm_already_processed: kind(
+    402,
+    'Transaction was carried out before',
+    'Sign a new transaction.',
+  ),
+  invalid_exact_svm_transaction_simulation_failed: kind(
+    402,
+    'Transfer would fail',
+    'Check that the payer has a token account with enough of the token, and that it is not frozen.',
+  ),
   invalid_permit2_spender: kind(
     402,
     'Permit names another spender',

@@ -77,3 +77,12 @@ export const MPP_CHALLENGE_MS = 300_000
 
 /** Seconds after which a refund that is in no block never will be, and another may be signed. */
 export const REFUND_VALID_S = 3_600
+
+/** How long a transaction of Solana can be carried out after it was signed: 150 blocks, in the best case. */
+export const SVM_LIFETIME_MS = 60_000
+
+/** The same in a bad hour of the network: from then on a payment on Solana is not awaited any more. */
+export const SVM_LATEST_MS = 90_000
+
+/** Work that a transaction of Solana outlives, so that it can be settled afterwards: longer work is paid for first. */
+export const SVM_LONGEST_WORK_MS = 40_000

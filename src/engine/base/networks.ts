@@ -39,6 +39,19 @@ export interface Token {
   readonly version: string
 }
 
+/** A Solana network with the stablecoin that is charged on it. */
+export interface SvmNetwork extends Pick<
+  Network,
+  'id' | 'nickname' | 'title' | 'testnet' | 'coin' | 'rpcUrl' | 'explorer'
+> {
+  readonly token: {
+    /** The mint, in base58. */
+    readonly address: string
+    readonly symbol: string
+    readonly decimals: number
+  }
+}
+
 interface Usdc extends Pick<Network, 'chainId' | 'nickname' | 'title' | 'coin' | 'rpcUrl' | 'explorer'> {
   readonly address: `0x${string}`
   readonly name: 'USD Coin' | 'USDC'
@@ -173,9 +186,52 @@ export const NETWORKS: readonly Network[] = [
   }),
 ]
 
-/** The network of a CAIP-2 id or nickname. */
+/** Circle’s USDC on Solana, a token of the SPL Token program. */
+export const SVM_NETWORKS: readonly SvmNetwork[] = [
+  {
+    id: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
+    nickname: 'solana',
+    title: 'Solana',
+    testnet: false,
+    coin: 'SOL',
+    rpcUrl: 'https://api.mainnet-beta.solana.com',
+    explorer: 'https://solscan.io',
+    token: { address: 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v', symbol: 'USDC', decimals: 6 },
+  },
+  {
+    id: 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1',
+    nickname: 'solana-devnet',
+    title: 'Solana Devnet',
+    testnet: true,
+    coin: 'SOL',
+    rpcUrl: 'https://api.devnet.solana.com',
+    explorer: 'https://explorer.solana.com',
+    token: { address: '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU', symbol: 'USDC', decimals: 6 },
+  },
+]
+
+/** The EVM network of a CAIP-2 id or nickname. */
 export function findNetwork(name: string): Network | undefined {
   return NETWORKS.find((network) => network.id === name || network.nickname === name)
+}
+
+/** The Solana network of a CAIP-2 id or nickname. */
+export function findSvmNetwork(name: string): SvmNetwork | undefined {
+  return SVM_NETWORKS.find((network) => network.id === name || network.nickname === name)
+}
+
+/** The network of x402 with a CAIP-2 id or nickname. */
+export function findAnyNetwork(name: string): Network | SvmNetwork | undefined {
+  return findNetwork(name) ?? findSvmNetwork(name)
+}
+
+/** The page of an explorer that shows a transaction. */
+export function transactionPage(
+  { explorer, nickname }: Pick<Network, 'explorer' | 'nickname'>,
+  transaction: string,
+): string {
+  const cluster = nickname === 'solana-devnet' ? '?cluster=devnet' : ''
+  return `${explorer}/tx/${transaction}${cluster}`
 }
 
 /** The chains of MPP. */
@@ -186,8 +242,9 @@ export const TEMPO_NETWORKS: readonly Pick<Network, 'chainId' | 'nickname' | 'ti
 
 /** Whether tokens of a chain (CAIP-2) have no value; a chain that is not known may be real. */
 export function isTestNetwork(id: string): boolean {
-  return [...NETWORKS, ...TEMPO_NETWORKS].some(
-    ({ chainId, testnet }) => testnet && id === `eip155:${chainId}`,
+  return (
+    findSvmNetwork(id)?.testnet === true ||
+    [...NETWORKS, ...TEMPO_NETWORKS].some(({ chainId, testnet }) => testnet && id === `eip155:${chainId}`)
   )
 }
 
@@ -201,6 +258,8 @@ const SYMBOLS: Readonly<Record<string, string>> = {
 /** Decimals and symbol of an asset; undefined when unknown, so that only atomic units can be shown. */
 export function findAsset(network: string, asset: string): Pick<Token, 'symbol' | 'decimals'> | undefined {
   if (TIP20.test(asset)) return { symbol: SYMBOLS[asset.toLowerCase()] ?? 'TIP-20', decimals: 6 }
+  const mint = findSvmNetwork(network)?.token
+  if (mint !== undefined) return mint.address === asset ? mint : undefined
   const token = findNetwork(network)?.token
   return token !== undefined && sameAddress(token.address, asset) ? token : undefined
 }

@@ -45,6 +45,16 @@ export interface NetworkOffer {
   readonly extra: Readonly<Record<string, Json>>
   /** Extensions of a 402 with this offer that its clients look for, by name. */
   readonly extensions?: JsonObject
+  /** Milliseconds of work that a payment outlives; longer work is paid for first. Undefined: all that the timeout allows. */
+  readonly longestWork?: number
+}
+
+/** Whether an operation is paid for before or after its work with this offer. */
+export function settleOrderOf(
+  { longestWork = Infinity }: Pick<NetworkOffer, 'longestWork'>,
+  { settle, timeout, meter }: Pick<Operation, 'settle' | 'timeout' | 'meter'>,
+): Operation['settle'] {
+  return meter === undefined && timeout > longestWork ? 'upfront' : settle
 }
 
 /**

@@ -16,7 +16,7 @@ import { asciiJson, compact, escapeNonAscii, type JsonObject } from '../base/jso
 import { once } from '../base/once.ts'
 import { conditionOf, shortenAtWord } from '../base/words.ts'
 import type { Micros } from '../base/money.ts'
-import { findNetwork } from '../base/networks.ts'
+import { findNetwork, findSvmNetwork } from '../base/networks.ts'
 import { encodeAfter } from '../payment/base64-prefix.ts'
 import { TOKEN_LENGTH } from '../payment/challenge-token.ts'
 import type { Challenge, IssuedChallenge } from '../payment/challenge.ts'
@@ -24,8 +24,9 @@ import { bazaarExtension, COMPLETE, detailsOf, LEAST, reaches, type Detail } fro
 import { offerOf } from './exact-evm/accepted-network.ts'
 import type { Listing } from './listing.ts'
 import { IDENTIFIER, IDENTIFIER_EXTENSION } from './payload.ts'
+import { svmOfferOf } from './exact-svm/svm-offer.ts'
 import { uptoOffer } from './upto-evm/upto-offer.ts'
-import { priceKindOf, requirementsOf, type NetworkOffer, type Requirements } from './requirements.ts'
+import { priceKindOf, requirementsOf, settleOrderOf, type NetworkOffer, type Requirements } from './requirements.ts'
 import { isOfferedInV1, offersInV1 } from './v1.ts'
 
 /**
@@ -162,7 +163,7 @@ function draftsOf(endpoint: Endpoint, price: Micros, settings: ChallengeSettings
   const kind = priceKindOf(endpoint)
   const accepts = settings.offers
     .filter(({ prices }) => prices.includes(kind))
-    .map((offer) => requirementsOf(offer, price, operation.settle))
+    .map((offer) => requirementsOf(offer, price, settleOrderOf(offer, operation)))
   const example = endpoint.kind === 'tool' ? endpoint.url : settings.baseUrl + examplePath(endpoint)
   const draw = (detail: Detail): Draft => drawDraft(endpoint, accepts, settings, example, detail)
   const fit = (): Draft => {
@@ -263,6 +264,8 @@ function mediaTypeOf({ kind, operation: { response } }: Endpoint): string {
 
 /** Every address has this length. */
 const ANY_ADDRESS: Address = `0x${'0'.repeat(40)}`
+/** The longest address of Solana. */
+const ANY_SVM_ADDRESS = 'z'.repeat(44)
 
 interface MeasuredRoute extends Drafts {
   readonly key: string
@@ -274,14 +277,22 @@ function measuredRoutes(
   baseUrl: string,
 ): readonly MeasuredRoute[] {
   if (x402 === undefined) return []
-  const timeoutSeconds = Math.floor(x402.timeout / 1000)
-  const offers = x402.networks
-    .flatMap((id) => findNetwork(id) ?? [])
-    .map((network) => ({ network, payTo: ANY_ADDRESS, timeoutSeconds, testnet: x402.testnet }))
-    .flatMap((accepted) => [
-      ...(x402.schemes.includes('exact') ? [offerOf(accepted)] : []),
-      uptoOffer(accepted, ANY_ADDRESS, x402.schemes.includes('upto') ? ['fixed', 'metered'] : ['metered']),
-    ])
+  const terms = { timeoutSeconds: Math.floor(x402.timeout / 1000), testnet: x402.testnet }
+  const isExact = x402.schemes.includes('exact')
+  const offers = [
+    ...x402.networks
+      .flatMap((id) => findNetwork(id) ?? [])
+      .map((network) => ({ ...terms, network, payTo: ANY_ADDRESS }))
+      .flatMap((accepted) => [
+        ...(isExact ? [offerOf(accepted)] : []),
+        uptoOffer(accepted, ANY_ADDRESS, x402.schemes.includes('upto') ? ['fixed', 'metered'] : ['metered']),
+      ]),
+    ...(isExact ? x402.networks : [])
+      .flatMap((id) => findSvmNetwork(id) ?? [])
+      .map((network) =>
+        svmOfferOf({ ...terms, network, payTo: ANY_SVM_ADDRESS, feePayer: ANY_SVM_ADDRESS }),
+      ),
+  ]
   const settings = { service, baseUrl, offers, v1: false, nextToken: () => '' }
   return routes.flatMap((route): MeasuredRoute[] => {
     const { price } = route.operation

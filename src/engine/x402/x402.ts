@@ -20,7 +20,7 @@ import {
   type Decoded,
   type PaymentPayload,
 } from './payload.ts'
-import { priceKindOf, type PriceKind } from './requirements.ts'
+import { priceKindOf, settleOrderOf, type NetworkOffer, type PriceKind } from './requirements.ts'
 import type { Scheme, SchemeAction, SchemePayment } from './scheme.ts'
 import { failureInV1, isOfV1, PAYMENT_V1, readV1, RESPONSE_V1, settlementInV1 } from './v1.ts'
 import { createChallenge, MCP_EXTENSION } from './x402-challenge.ts'
@@ -30,6 +30,8 @@ interface X402Settings {
   readonly baseUrl: string
   /** In order of preference; no two have the same name and know the same network. */
   readonly schemes: readonly Scheme[]
+  /** CAIP-2 ids in order of preference, for offers of one scheme. Default: as the schemes have them. */
+  readonly networks?: readonly string[]
   /** Whether clients of version 1 are served too. */
   readonly v1: boolean
   /** Undefined: no receipts are signed. */
@@ -38,8 +40,16 @@ interface X402Settings {
 }
 
 /** x402: the headers, and what is the same for all schemes. */
-export function createX402({ service, baseUrl, schemes, v1, receipts, random }: X402Settings): Protocol {
-  const offers = schemes.flatMap((scheme) => scheme.offers)
+export function createX402({
+  service,
+  baseUrl,
+  schemes,
+  networks = [],
+  v1,
+  receipts,
+  random,
+}: X402Settings): Protocol {
+  const offers = inOrder(schemes, networks)
   const settings = { service, baseUrl, offers, v1, nextToken: createTokens(random) }
   const listings = new WeakMap<Endpoint, Listing>()
   const challenge = (endpoint: Endpoint, amount = fixedPrice(endpoint)): Challenge | undefined => {
@@ -146,6 +156,24 @@ export function createX402({ service, baseUrl, schemes, v1, receipts, random }: 
   return protocol
 }
 
+/**
+ * What the schemes offer, in order of preference: schemes of one name stand together, and their offers as the catalog
+ * lists the networks.
+ */
+export function inOrder(schemes: readonly Scheme[], networks: readonly string[]): readonly NetworkOffer[] {
+  const names = [...new Set(schemes.map(({ name }) => name))]
+  const rank = ({ network }: NetworkOffer): number => {
+    const place = networks.indexOf(network)
+    return place === -1 ? networks.length : place
+  }
+  return names.flatMap((name) =>
+    schemes
+      .filter((scheme) => scheme.name === name)
+      .flatMap((scheme) => scheme.offers)
+      .toSorted((a, b) => rank(a) - rank(b)),
+  )
+}
+
 const RESPONSE = 'PAYMENT-RESPONSE'
 const META_PAYMENT = 'x402/payment'
 const META_RESPONSE = 'x402/payment-response'
@@ -216,9 +244,10 @@ function paymentOf(
   made: SchemePayment,
   listingOf: (endpoint: Endpoint) => Listing | undefined,
 ): Payment {
+  const longestWork = scheme.offers.find(({ network }) => network === made.network)?.longestWork
   return {
     ...made,
-    protocol,
+    protocol: longestWork === undefined ? protocol : { ...protocol, longestWork },
     scheme: scheme.name,
     // Another call of the same voucher comes with another token.
     token: made.keyFor === undefined ? tokenOf(payload) : undefined,
@@ -233,7 +262,10 @@ function paymentOf(
         return { code: 'no_matching_requirements', detail: UNFIT[priceKindOf(endpoint)] }
       const listing = listingOf(endpoint)
       const listed = listing && { ...listing, url: resource }
-      const refusal = made.check({ ...offer, settle: endpoint.operation.settle, listed }, now)
+      const refusal = made.check(
+        { ...offer, settle: settleOrderOf(offered, endpoint.operation), listed },
+        now,
+      )
       if (refusal?.code === 'no_matching_requirements' || namesResource(payload.resource?.url, resource))
         return refusal
       return { code: 'payment_wrong_resource', detail: 'the payment was made for another path' }

@@ -187,7 +187,7 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
       const networks = facilitated(networksOf(x402), settings)
       const survey = await surveyFacilitators(facilitators, networks)
       survey.problems.forEach((line) => report(`x402: ${line}`))
-      const changes = networks.map((network) => withdraw(network, survey.unsupported.includes(network)))
+      const changes = networks.map((network) => withdraw(network, survey.unsupported.includes(network.id)))
       return changes.includes('changed') ? 'changed' : 'as before'
     },
     ownSettlement: ({ id }) => own.get(id),

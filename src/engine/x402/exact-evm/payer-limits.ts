@@ -19,8 +19,8 @@ const PAUSE_MS = 200
 const PAYERS = 10_000
 
 /** One payment, as far as its payer’s limits go. */
-export interface Exposure {
-  readonly payer: Address
+export interface Exposure<Payer extends string = Address> {
+  readonly payer: Payer
   /** Distinguishes it from others of its payer. */
   readonly nonce: string
   /** Atomic units. */
@@ -29,7 +29,7 @@ export interface Exposure {
 }
 
 /** Reads a payer’s balance of the token; undefined when the node does not say. */
-type BalanceReader = (payer: Address) => Promise<bigint | undefined>
+type BalanceReader<Payer> = (payer: Payer) => Promise<bigint | undefined>
 
 /**
  * Keeps what one payer has in flight within the balance that was read, and within a number that grows with its settled
@@ -37,18 +37,18 @@ type BalanceReader = (payer: Address) => Promise<bigint | undefined>
  * two hundred times, and all but one transaction would revert on our gas. For this process; several with one ledger
  * hold one such limit each.
  */
-export class PayerLimits {
-  readonly #read: BalanceReader
+export class PayerLimits<Payer extends string = Address> {
+  readonly #read: BalanceReader<Payer>
   readonly #clock: Clock
-  readonly #payers = new Map<Address, Payer>()
+  readonly #payers = new Map<Payer, KnownPayer>()
 
-  constructor(read: BalanceReader, clock: Clock) {
+  constructor(read: BalanceReader<Payer>, clock: Clock) {
     this.#read = read
     this.#clock = clock
   }
 
   /** Called before the work: holds the amount until `release`. A refusal holds nothing. */
-  async reserve({ payer, nonce, value }: Exposure): Promise<Refusal | undefined> {
+  async reserve({ payer, nonce, value }: Exposure<Payer>): Promise<Refusal | undefined> {
     const known = this.#payer(payer)
     const patience = this.#clock.now() + PATIENCE_MS
     for (;;) {
@@ -61,7 +61,7 @@ export class PayerLimits {
     }
   }
 
-  release({ payer, nonce }: Pick<Exposure, 'payer' | 'nonce'>): void {
+  release({ payer, nonce }: Pick<Exposure<Payer>, 'payer' | 'nonce'>): void {
     const known = this.#payers.get(payer)
     known?.reserved.drop(nonce)
     if (known !== undefined) this.#forget(payer, known)
@@ -69,7 +69,7 @@ export class PayerLimits {
 
   /** Settles a payment when its payer's other pending amounts leave room for it. `isLate` ends the wait. */
   async whileSettling<T>(
-    { payer, nonce, value, signedBy }: Exposure,
+    { payer, nonce, value, signedBy }: Exposure<Payer>,
     settle: () => Promise<T>,
     isLate: () => boolean,
   ): Promise<T | 'late'> {
@@ -95,22 +95,22 @@ export class PayerLimits {
   }
 
   /** Counts a settled payment; a reverted transaction resets the payer. */
-  note({ payer }: Pick<Exposure, 'payer'>, outcome: 'settled' | 'reverted'): void {
+  note({ payer }: Pick<Exposure<Payer>, 'payer'>, outcome: 'settled' | 'reverted'): void {
     const known = this.#payer(payer)
     known.settled = outcome === 'settled' ? known.settled + 1 : 0
   }
 
   /** `new`: nothing has settled since the start of this process, or since the last revert. */
-  standing({ payer, signedBy }: Pick<Exposure, 'payer' | 'signedBy'>): Standing {
+  standing({ payer, signedBy }: Pick<Exposure<Payer>, 'payer' | 'signedBy'>): Standing {
     if (signedBy === 'contract') return 'code'
     return (this.#payers.get(payer)?.settled ?? 0) > 0 ? 'known' : 'new'
   }
 
-  paymentsUnderWay({ payer }: Pick<Exposure, 'payer'>): PaymentsUnderWay {
+  paymentsUnderWay({ payer }: Pick<Exposure<Payer>, 'payer'>): PaymentsUnderWay {
     return (this.#payers.get(payer)?.settling ?? 0) > 1 ? 'several' : 'one'
   }
 
-  #payer(payer: Address): Payer {
+  #payer(payer: Payer): KnownPayer {
     const known = this.#payers.get(payer)
     if (known !== undefined) return known
     const holding = (): Holding => new Holding(() => this.#read(payer), this.#clock.now)
@@ -120,13 +120,13 @@ export class PayerLimits {
   }
 
   /** The number of settled payments of a payer is kept while there is room. */
-  #forget(payer: Address, { reserved, settling, settled }: Payer): void {
+  #forget(payer: Payer, { reserved, settling, settled }: KnownPayer): void {
     if (reserved.size + settling > 0) return
     if (settled === 0 || this.#payers.size > PAYERS) this.#payers.delete(payer)
   }
 }
 
-interface Payer {
+interface KnownPayer {
   readonly reserved: Holding
   readonly sent: Holding
   settled: number

@@ -1,5 +1,6 @@
 import { FACILITATOR_SETTLE_MS } from '../../base/money-times.ts'
 import { isTransactionHash } from '../../chains/evm/log-scanner.ts'
+import { decodeBase58 } from '../../base/base58.ts'
 import { isJsonObject, parseJson } from '../../base/json.ts'
 import type { Network } from '../../base/networks.ts'
 import type { HttpResponse, Runtime } from '../../base/runtime.ts'
@@ -56,18 +57,20 @@ interface VerifyResponse {
 
 export interface SettleResponse {
   readonly success: boolean
-  /** Transaction hash in hexadecimal; undefined when there is none. */
+  /** Hash in hexadecimal, or on Solana the signature in base58; undefined when there is none. */
   readonly transaction: string | undefined
   readonly errorReason: string | undefined
   /** What its registry makes of the operation that was paid for. */
   readonly listing: ListingResponse | undefined
 }
 
-interface SupportedKind {
+export interface SupportedKind {
   readonly x402Version: number
   readonly scheme: string
   /** CAIP-2, or a namespace with an asterisk. */
   readonly network: string
+  /** On Solana, the account that pays for the transactions. */
+  readonly feePayer: string | undefined
 }
 
 const VERIFY_MS = 8_000
@@ -187,7 +190,7 @@ function asSettleResponse(body: unknown, { header }: HttpResponse): SettleRespon
   const transaction = asText(body['transaction'])
   return {
     success: body['success'],
-    transaction: isTransactionHash(transaction) ? transaction : undefined,
+    transaction: isTransactionHash(transaction) || isSvmSignature(transaction) ? transaction : undefined,
     errorReason: asText(body['errorReason']),
     listing: readListingResponse(header(EXTENSION_RESPONSES)),
   }
@@ -197,11 +200,16 @@ function asSupportedKinds(body: unknown): readonly SupportedKind[] | undefined {
   if (!isJsonObject(body) || !Array.isArray(body['kinds'])) return undefined
   return body['kinds'].flatMap((kind: unknown): SupportedKind[] => {
     if (!isJsonObject(kind)) return []
-    const { x402Version, scheme, network } = kind
+    const { x402Version, scheme, network, extra } = kind
+    const feePayer = isJsonObject(extra) ? asText(extra['feePayer']) : undefined
     return typeof x402Version === 'number' && typeof scheme === 'string' && typeof network === 'string'
-      ? [{ x402Version, scheme, network }]
+      ? [{ x402Version, scheme, network, feePayer }]
       : []
   })
+}
+
+function isSvmSignature(text: string | undefined): text is string {
+  return text !== undefined && decodeBase58(text, 64) !== undefined
 }
 
 function asText(value: unknown): string | undefined {
@@ -223,19 +231,23 @@ export function wasNeverSent(fault: unknown): boolean {
   return wasNeverSent(fault.cause)
 }
 
+type NamedNetwork = Pick<Network, 'id' | 'title'>
+
 interface Survey {
   /** What an operator should know, one sentence each. */
   readonly problems: readonly string[]
-  /** Networks that no facilitator takes, by the word of all of them. */
-  readonly unsupported: readonly Network[]
+  /** CAIP-2 ids of networks that no facilitator takes, by the word of all of them. */
+  readonly unsupported: readonly string[]
+  /** The kinds that the facilitators list, in order of preference. */
+  readonly kinds: readonly SupportedKind[]
 }
 
 /** Asks every facilitator once what it settles. Never rejects. */
 export async function surveyFacilitators(
   facilitators: readonly Facilitator[],
-  networks: readonly Network[],
+  networks: readonly NamedNetwork[],
 ): Promise<Survey> {
-  if (networks.length === 0) return { problems: [], unsupported: [] }
+  if (networks.length === 0) return { problems: [], unsupported: [], kinds: [] }
   const answers = await Promise.all(
     facilitators.map(async (facilitator) => ({ facilitator, answer: await facilitator.supported() })),
   )
@@ -263,10 +275,11 @@ export async function surveyFacilitators(
     ({ title, id }) =>
       `${title} (${id}) cannot be offered: no facilitator settles there; take it from payments.x402.networks or name another facilitator`,
   )
-  return { problems: [...problems, ...blamed], unsupported }
+  return { problems: [...problems, ...blamed], unsupported: unsupported.map(({ id }) => id), kinds }
 }
 
-function takes({ x402Version, scheme, network }: SupportedKind, id: string): boolean {
+/** Whether an entry of a facilitator’s list is scheme exact on this network, in version 2. */
+export function takes({ x402Version, scheme, network }: Omit<SupportedKind, 'feePayer'>, id: string): boolean {
   const [namespace = ''] = id.split(':')
   return x402Version === 2 && scheme === 'exact' && (network === id || network === `${namespace}:*`)
 }

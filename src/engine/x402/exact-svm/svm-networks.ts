@@ -1,0 +1,218 @@
+import { isSvmAddress } from '../../base/base58.ts'
+import { findSvmNetwork, SVM_NETWORKS, type SvmNetwork } from '../../base/networks.ts'
+import type { Deadline, HttpTransport, RpcTransport } from '../../base/runtime.ts'
+import { tokenAccountOf } from '../../base/token-account.ts'
+import { FeeLosses } from '../../chains/svm/fee-losses.ts'
+import type { FeePayer } from '../../chains/svm/signature.ts'
+import { SvmChain } from '../../chains/svm/svm-chain.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
+import type { SettingNames } from '../../payment/setting-names.ts'
+import {
+  createFacilitator,
+  surveyFacilitators,
+  takes,
+  type FacilitatorAccess,
+} from '../facilitators/facilitator-client.ts'
+import { ListingReports } from '../facilitators/listing-reports.ts'
+import { observed, type OnFacilitatorOutcome } from '../facilitators/observed-facilitator.ts'
+import { PayerLimits } from '../exact-evm/payer-limits.ts'
+import type { X402Terms } from '../scheme.ts'
+import { createOwnSettler } from './own-settler.ts'
+import type { SettleableSvmNetwork } from './exact-svm.ts'
+import { createSvmFacilitatorSettler } from './facilitator-settler.ts'
+import { checkSvmNetwork, svmWarningsOf } from './svm-check.ts'
+import type { SvmSettler } from './svm-settler.ts'
+
+interface SvmNetworkSettings {
+  /** The owner of the token account that is paid; empty when not set. */
+  readonly payToSolana: string
+  /** JSON-RPC endpoints by CAIP-2 id. */
+  readonly svmRpcUrls: Readonly<Record<string, string>>
+  /** In the operator’s order: offers name the first. */
+  readonly feePayers: readonly FeePayer[]
+  /** Settle where there is no fee payer; in order of preference. */
+  readonly facilitators: readonly FacilitatorAccess[]
+  readonly names: SettingNames
+  readonly ledger: Ledger
+  readonly http: HttpTransport
+  readonly caller: RpcTransport
+  readonly now: () => number
+  readonly random: (bytes: number) => Uint8Array
+  readonly sleep: (ms: number) => Promise<void>
+  readonly deadline: Deadline
+  /** Takes a line for the operator. */
+  readonly report: (line: string) => void
+  readonly noteFacilitator?: OnFacilitatorOutcome | undefined
+}
+
+/** The Solana networks on which payments are accepted, each with its settlement. */
+export interface SvmNetworks {
+  /** Networks of the catalog that can be offered now. */
+  of(x402: X402Terms): readonly SettleableSvmNetwork[]
+  /** Every network that can be settled on here, whether the catalog offers it or not. */
+  reachable(x402: X402Terms): readonly SettleableSvmNetwork[]
+  /** Networks of the catalog that cannot be offered, and the settings that are missing for each. */
+  closed(x402: X402Terms): readonly { readonly network: SvmNetwork; readonly missing: readonly string[] }[]
+  /** What an operator should know of networks that are offered, one sentence each. */
+  cautions(x402: X402Terms): readonly string[]
+  /**
+   * Looks at the networks of the catalog: the token account of the payee, the money of our fee payers, and who pays the
+   * fees where facilitators settle. `changed`: other networks are offered from now on.
+   */
+  inspect(x402: X402Terms, report: (line: string) => void): Promise<'as before' | 'changed'>
+}
+
+/** A network is offered when it can settle: an RPC endpoint and a fee payer, or a facilitator that names its own. */
+export function openSvmNetworks(settings: SvmNetworkSettings): SvmNetworks {
+  const { noteFacilitator, payToSolana: payTo, now } = settings
+  const facilitators = settings.facilitators.map((access) => {
+    const facilitator = createFacilitator(access, settings)
+    return noteFacilitator === undefined ? facilitator : observed(facilitator, noteFacilitator)
+  })
+  const listings = new ListingReports(settings)
+  const chains = new Map(
+    SVM_NETWORKS.flatMap(({ id }) => {
+      const url = settings.svmRpcUrls[id]
+      return url === undefined ? [] : [[id, new SvmChain(url, settings.caller, settings.deadline)] as const]
+    }),
+  )
+  const isOwn = ({ id }: SvmNetwork): boolean => chains.has(id) && settings.feePayers.length > 0
+  const settlers = new Map(
+    SVM_NETWORKS.map((network) => [network.id, settlerOf(network)]),
+  )
+  /** The account of a facilitator that pays the fees, by network. */
+  const theirFeePayers = new Map<string, string>()
+  /** Networks on which nobody could be paid. */
+  const withdrawn = new Set<string>()
+  let reported = new Set<string>()
+
+  function settlerOf(network: SvmNetwork): SvmSettler {
+    const chain = chains.get(network.id)
+    const theirs = createSvmFacilitatorSettler({
+      ...settings,
+      networkId: network.id,
+      facilitators,
+      chain,
+      listings,
+    })
+    if (chain === undefined || !isOwn(network)) return theirs
+    const ours = createOwnSettler({
+      ...settings,
+      network,
+      chain,
+      feePayers: new Map(settings.feePayers.map((feePayer) => [feePayer.address, feePayer])),
+      payers: new PayerLimits<string>((account) => balanceOf(chain, account), settings),
+      losses: new FeeLosses({ ...settings, network }),
+    })
+    // What was sent to a facilitator is finished by that facilitator, which alone knows its state.
+    return {
+      ...ours,
+      resolve: (entry) => (entry.dispatch?.kind === 'facilitator' ? theirs : ours).resolve(entry),
+    }
+  }
+
+  const missingFor = (network: SvmNetwork): string[] => {
+    const { names, feePayers } = settings
+    return [
+      ...(payTo === '' ? [names.payTo] : []),
+      ...(facilitators.length > 0 || chains.has(network.id) ? [] : [names.svmRpcUrl(network)]),
+      ...(facilitators.length > 0 || feePayers.length > 0 ? [] : [names.feePayers]),
+    ]
+  }
+  const feePayerOf = (network: SvmNetwork): string | undefined =>
+    isOwn(network) ? settings.feePayers[0]?.address : theirFeePayers.get(network.id)
+  const open = (
+    networks: readonly SvmNetwork[],
+    { timeout, testnet }: X402Terms,
+    feePayerFor: (network: SvmNetwork) => string | undefined,
+  ): SettleableSvmNetwork[] =>
+    networks.flatMap((network) => {
+      const feePayer = feePayerFor(network)
+      const settler = settlers.get(network.id)
+      const tokenAccount = tokenAccountOf(payTo, network.token.address)
+      if (settler === undefined || tokenAccount === undefined || feePayer === undefined) return []
+      if (missingFor(network).length > 0) return []
+      return {
+        network,
+        payTo,
+        timeoutSeconds: Math.floor(timeout / 1_000),
+        testnet,
+        feePayer,
+        settler,
+        tokenAccount,
+        feePayers: isOwn(network) ? settings.feePayers.map(({ address }) => address) : undefined,
+        now,
+      }
+    })
+  const networksOf = ({ networks }: X402Terms): SvmNetwork[] =>
+    networks.flatMap((id) => findSvmNetwork(id) ?? [])
+
+  /** Where facilitators settle: who pays the fees. */
+  const survey = async (networks: readonly SvmNetwork[], report: (line: string) => void): Promise<void> => {
+    if (networks.length === 0 || facilitators.length === 0) return
+    const { problems, kinds } = await surveyFacilitators(facilitators, networks)
+    problems.forEach((line) => report(`x402: ${line}`))
+    for (const { id, title } of networks) {
+      const kind = kinds.find((each) => takes(each, id) && isSvmAddress(each.feePayer ?? ''))
+      if (kind?.feePayer !== undefined) theirFeePayers.set(id, kind.feePayer)
+      else if (kinds.some((each) => takes(each, id)))
+        report(`x402: ${title} (${id}) cannot be offered: the facilitator names no account that pays the fees`)
+    }
+  }
+
+  return {
+    of: (x402) =>
+      open(networksOf(x402), x402, feePayerOf).filter(({ network }) => !withdrawn.has(network.id)),
+    // A payment names its own fee payer, so it is finished also while none is offered.
+    reachable: (x402) => open(SVM_NETWORKS, x402, (network) => feePayerOf(network) ?? ''),
+    closed: (x402) =>
+      networksOf(x402)
+        .map((network) => ({ network, missing: missingFor(network) }))
+        .filter(({ missing }) => missing.length > 0),
+    cautions: (x402) =>
+      networksOf(x402)
+        .filter((network) => facilitators.length > 0 && !isOwn(network) && !chains.has(network.id))
+        .map((network) => {
+          const name = settings.names.svmRpcUrl(network)
+          return `${network.title} (${network.id}) is settled by a facilitator alone: without ${name} an unknown settlement stays unknown, and nobody checks that your token account exists`
+        }),
+    inspect: async (x402, toOperator) => {
+      const lines = new Set<string>()
+      const report = (line: string): void => {
+        lines.add(line)
+        if (!reported.has(line)) toOperator(line)
+      }
+      const offered = (): string =>
+        networksOf(x402)
+          .map((network) => `${network.id} ${feePayerOf(network)} ${withdrawn.has(network.id)}`)
+          .join()
+      const before = offered()
+      const networks = networksOf(x402).filter((network) => missingFor(network).length === 0)
+      await survey(
+        networks.filter((network) => !isOwn(network)),
+        report,
+      )
+      await Promise.all(
+        networks.map(async (network) => {
+          const chain = chains.get(network.id)
+          if (chain === undefined) return
+          const payers = isOwn(network) ? settings.feePayers.map(({ address }) => address) : []
+          const check = await checkSvmNetwork(chain, network, payTo, payers)
+          svmWarningsOf(network, check).forEach(report)
+          // A node that does not answer proves nothing.
+          if (check.account.kind === 'unreachable') return
+          if (check.account.kind === 'ready') withdrawn.delete(network.id)
+          else withdrawn.add(network.id)
+        }),
+      )
+      reported = lines
+      return offered() === before ? 'as before' : 'changed'
+    },
+  }
+}
+
+async function balanceOf(chain: SvmChain, account: string): Promise<bigint | undefined> {
+  const answer = await chain.tokenAccount(account)
+  if (answer.kind !== 'result') return undefined
+  return answer.result?.amount ?? 0n
+}
