@@ -1,5 +1,6 @@
+import { getBase58Encoder } from '@solana/kit'
+import { isSvmAddress } from '../../engine/base/base58.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../engine/base/json.ts'
-import { base58 } from '../../vendor/base58.ts'
 import type { Bank, Landed, Outcome } from './bank.ts'
 import { type Commitment, slotOf } from './blocks.ts'
 import { type Faults, isFault } from './faults.ts'
@@ -32,8 +33,8 @@ const SANDBOX_METHODS: Readonly<Record<string, Method>> = {
     bank.setLamports(text(at), BigInt(text(amount)))
     return null
   },
-  sandbox_giveTokens: async ({ bank }, [owner, amount]) => {
-    await bank.giveTokens(text(owner), BigInt(text(amount)))
+  sandbox_giveTokens: ({ bank }, [owner, amount]) => {
+    bank.giveTokens(text(owner), BigInt(text(amount)))
     return null
   },
   sandbox_advance: ({ bank }, [blocks]) => {
@@ -235,7 +236,7 @@ function transactionIn(wire: Json | undefined, encoding: Json = 'base58'): SentT
       `unsupported encoding: ${JSON.stringify(encoding)}. Supported encodings: base58, base64`,
     )
   try {
-    const bytes = encoding === 'base64' ? Buffer.from(text(wire), 'base64') : base58.decode(text(wire))
+    const bytes = encoding === 'base64' ? Buffer.from(text(wire), 'base64') : getBase58Encoder().encode(text(wire))
     if (bytes.length > LARGEST_WIRE) throw new RangeError('too large')
     return readTransaction(Uint8Array.from(bytes))
   } catch {
@@ -264,6 +265,6 @@ function text(value: Json | undefined): string {
 
 function address(value: Json | undefined): string {
   const found = text(value)
-  if (!/^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(found)) throw invalidParams('WrongSize')
+  if (!isSvmAddress(found)) throw invalidParams('WrongSize')
   return found
 }
