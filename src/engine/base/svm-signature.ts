@@ -40,6 +40,21 @@ export function openSvmAccount(text: string): SvmAccount | undefined {
   }
 }
 
+/** The account of a random seed of 32 bytes, and its key pair of 64. */
+export function createSvmAccount(seed: Uint8Array): { readonly address: string; readonly pair: Uint8Array } {
+  const key = createPrivateKey({
+    key: Buffer.concat([SEED_HEADER, seed]),
+    format: 'der',
+    type: 'pkcs8',
+  })
+  const { x = '' } = createPublicKey(key).export({ format: 'jwk' })
+  const publicKey = Buffer.from(x, 'base64url')
+  return { address: encodeBase58(publicKey), pair: Buffer.concat([seed, publicKey]) }
+}
+
+/** PKCS #8 of an Ed25519 key, without its seed. */
+const SEED_HEADER = Buffer.from('302e020100300506032b657004220420', 'hex')
+
 function readPair(text: string): Uint8Array | undefined {
   if (!text.startsWith('[')) return decodeBase58(text, 64)
   const bytes = parseJson(text)

@@ -42,7 +42,9 @@ export interface SvmChain extends SvmChainRecord {
 /** Whether the packages that a Solana chain needs are installed. */
 export function isSvmInstalled(): boolean {
   try {
-    createRequire(import.meta.url).resolve('litesvm')
+    const { resolve } = createRequire(import.meta.url)
+    resolve('litesvm')
+    resolve('@solana/kit')
     return true
   } catch {
     return false

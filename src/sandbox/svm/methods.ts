@@ -236,7 +236,8 @@ function transactionIn(wire: Json | undefined, encoding: Json = 'base58'): SentT
       `unsupported encoding: ${JSON.stringify(encoding)}. Supported encodings: base58, base64`,
     )
   try {
-    const bytes = encoding === 'base64' ? Buffer.from(text(wire), 'base64') : getBase58Encoder().encode(text(wire))
+    const bytes =
+      encoding === 'base64' ? Buffer.from(text(wire), 'base64') : getBase58Encoder().encode(text(wire))
     if (bytes.length > LARGEST_WIRE) throw new RangeError('too large')
     return readTransaction(Uint8Array.from(bytes))
   } catch {

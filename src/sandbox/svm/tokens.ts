@@ -4,7 +4,6 @@ import { TOKEN_PROGRAM } from '../../engine/base/svm-programs.ts'
 
 const DECIMALS = 6
 
-
 /** Nobody has its key: the sandbox writes balances into the accounts. */
 const MINT_AUTHORITY = address('SandboxMint11111111111111111111111111111111')
 
