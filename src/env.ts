@@ -45,9 +45,10 @@ export function readEnv(variables: Variables, service: ServiceVariables = {}): E
 /** What `SETTINGS` says about each is not repeated here. */
 function readSettings(reader: Reader) {
   const { environment, catalog, host, trustProxy, drainSeconds, payTo, settlerKeys, refundKey } = SETTINGS
-  const { channelKeys } = SETTINGS
+  const { channelKeys, feePayerKeys } = SETTINGS
   const { mppRecipient, mppSecretKeys, receiptKeys, ledger, cache, ledgerUnsafe, ledgerReplicas } = SETTINGS
   const { metricsPort, metricsToken, noColor, forceColor, allowTestNetworks } = SETTINGS
+  const payees = reader.payees(payTo.variable)
   return {
     ...readBuyerEnv(reader),
     production: reader.text(environment.variable) === 'production',
@@ -56,8 +57,10 @@ function readSettings(reader: Reader) {
     trustProxy: reader.flag(trustProxy.variable),
     drainSeconds: reader.count(drainSeconds.variable) ?? drainSeconds.default,
     allowTestNetworks: reader.flag(allowTestNetworks.variable),
-    payTo: reader.address(payTo.variable),
+    payTo: payees.evm,
+    payToSolana: payees.solana,
     settlerKeys: reader.keys(settlerKeys.variable),
+    feePayerKeys: reader.keyPairs(feePayerKeys.variable),
     channelKeys: reader.keys(channelKeys.variable),
     refundKey: reader.keys(refundKey.variable)[0],
     facilitators: reader.facilitators(),

@@ -84,9 +84,9 @@ export const SETTINGS = {
     group: 'first',
     option: 'payments.x402.payTo',
     variable: 'PAY_TO',
-    type: 'string',
+    type: 'string | readonly string[]',
     otherwise: '`payments.pay_to` of the catalog',
-    text: 'Address that receives the money, on every x402 network. Its key is not needed here.',
+    text: 'Addresses that receive the money by x402: one for all EVM networks (`0x…`), one for Solana (base58), or both; in a variable separated by a comma. Their keys are not needed here.',
   },
   settlerKeys: {
     group: 'first',
@@ -95,6 +95,14 @@ export const SETTINGS = {
     type: 'readonly string[]',
     otherwise: 'none',
     text: 'Private keys (64 hexadecimal digits) of the accounts that send settlements and pay their gas; in a variable separated by commas. They hold gas money and nothing else.',
+  },
+  feePayerKeys: {
+    group: 'first',
+    option: 'payments.x402.feePayerKeys',
+    variable: 'SOLANA_FEE_PAYER_KEY',
+    type: 'readonly string[]',
+    otherwise: 'none',
+    text: 'Key pairs of the accounts that pay the fees of settlements on Solana: 64 bytes in base58, or as the JSON array that `solana-keygen` writes; in a variable separated by commas. They hold SOL for fees and nothing else. Offers name the first; keep an earlier one behind it for two minutes.',
   },
   channelKeys: {
     group: 'first',
@@ -110,7 +118,7 @@ export const SETTINGS = {
     variable: 'RPC_URL_8453',
     type: 'Readonly<Record<string, string>>',
     otherwise: 'none',
-    text: 'JSON-RPC endpoint of each network of the catalog: `{ base: … }`, or a variable of each by its chain id.',
+    text: 'JSON-RPC endpoint of each network of the catalog: `{ base: …, solana: … }`, or a variable of each by its chain id; on Solana `RPC_URL_SOLANA` and `RPC_URL_SOLANA_DEVNET`.',
   },
   allowTestNetworks: {
     group: 'process',

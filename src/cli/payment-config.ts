@@ -36,11 +36,12 @@ function paymentOptions(env: Env): PaymentOptions {
     allowTestNetworks: env.allowTestNetworks,
     receiptKeys: env.receiptKeys,
     x402: {
-      payTo: env.payTo,
+      payTo: [env.payTo, env.payToSolana].filter((payee) => payee !== undefined),
       signerKeys: env.settlerKeys,
+      feePayerKeys: env.feePayerKeys,
       channelKeys: env.channelKeys,
       facilitators: env.facilitators,
-      rpcUrls,
+      rpcUrls: { ...rpcUrls, ...env.svmRpcUrls },
     },
     mpp: { recipient: env.mppRecipient, secretKeys: env.mppSecretKeys, rpcUrls },
   }
@@ -74,7 +75,8 @@ function byNetwork(byChain: Readonly<Record<number, string>>): Record<string, st
 /** Payees and settlement of a catalog, from the environment. */
 export function paymentConfig(env: Env, catalog: Catalog): PaymentConfig {
   const config = readPayments({ ...optionsOf(env), catalog: env.catalog }, VARIABLES)
-  return { ...config, payTo: config.payTo || (catalog.payments.payTo ?? '') }
+  const { payTo = '', payToSolana = '' } = catalog.payments
+  return { ...config, payTo: config.payTo || payTo, payToSolana: config.payToSolana || payToSolana }
 }
 
 /** The sandbox takes the place of the catalog's payments: play money only, on its own chains. */

@@ -11,7 +11,7 @@ import type { Env } from '../env.ts'
 import type { Call } from './command.ts'
 import { handlersFor } from './load.ts'
 import { VARIABLES } from '../engine/app/setting-names.ts'
-import { baseUrlOf } from './payment-config.ts'
+import { baseUrlOf, paymentConfig } from './payment-config.ts'
 
 /** What a server with this catalog and environment would serve, without a server: for commands that only look. */
 export async function previewRevision(
@@ -23,8 +23,13 @@ export async function previewRevision(
   const { catalog } = loadCatalog(file, { documents: documentNames, handlers: Object.keys(handlers) })
   const baseUrl = baseUrlOf(env)
   const payTo = env.payTo ?? catalog.payments.payTo
-  const payments = payTo === undefined ? { ...catalog.payments, x402: undefined } : catalog.payments
-  const config = { ...env, payTo: payTo ?? '', signerKeys: env.settlerKeys }
+  const payToSolana = env.payToSolana ?? catalog.payments.payToSolana
+  const payments = payTo === undefined && payToSolana === undefined ? { ...catalog.payments, x402: undefined } : catalog.payments
+  const config = {
+    ...paymentConfig(env, catalog),
+    payTo: payTo ?? '',
+    payToSolana: payToSolana ?? '',
+  }
   const protocols = previewProtocols({ ...catalog, payments }, config, baseUrl)
   const { mcpUrls, secret, receiptKeys } = env
   const receipts = openReceiptSigner(receiptKeys, baseUrl)

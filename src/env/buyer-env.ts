@@ -13,6 +13,8 @@ export interface BuyerEnv {
   readonly port: number
   /** RPC endpoints by chain id. */
   readonly rpcUrls: Readonly<Record<number, string>>
+  /** RPC endpoints of Solana by the nickname of the network. */
+  readonly svmRpcUrls: Readonly<Record<string, string>>
   readonly payerKey: `0x${string}` | undefined
 }
 
@@ -24,6 +26,7 @@ export function readBuyerEnv(reader: Reader): BuyerEnv {
     baseUrl: reader.origin(baseUrl.variable),
     port: reader.port(port.variable) ?? port.default,
     rpcUrls: reader.rpcUrls(),
+    svmRpcUrls: reader.svmRpcUrls(),
     payerKey: reader.keys(payerKey.variable)[0],
   }
 }

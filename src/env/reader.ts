@@ -148,6 +148,24 @@ export class Reader {
     return undefined
   }
 
+  /** The payee on EVM networks, and the one on Solana. */
+  payees(name: string): { readonly evm: string | undefined; readonly solana: string | undefined } {
+    const payees = this.list(name)
+    const evm = payees.filter((payee) => /^0x[0-9a-fA-F]{40}$/.test(payee))
+    const solana = payees.filter((payee) => /^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(payee))
+    if (evm.length > 1 || solana.length > 1 || evm.length + solana.length < payees.length)
+      this.problem(
+        name,
+        'must be an address: 0x and 40 hexadecimal digits, or one of Solana in base58, or one of each separated by a comma',
+      )
+    return { evm: evm[0], solana: solana[0] }
+  }
+
+  /** Key pairs of Solana, in base58 or as JSON arrays, separated by commas; their text never appears in a message. */
+  keyPairs(name: string): string[] {
+    return (this.text(name) ?? '').match(/\[[^\]]*\]|[^,\s]+/g) ?? []
+  }
+
   address(name: string): string | undefined {
     const value = this.text(name)
     if (value === undefined || /^0x[0-9a-fA-F]{40}$/.test(value)) return value
@@ -177,6 +195,16 @@ export class Reader {
       if (url !== undefined) urls[Number(chain)] = url
     }
     return urls
+  }
+
+  /** Endpoints of Solana by the nickname of the network. */
+  svmRpcUrls(): Record<string, string> {
+    return Object.fromEntries(
+      ['solana', 'solana-devnet'].flatMap((nickname) => {
+        const url = this.url(`RPC_URL_${nickname.toUpperCase().replace('-', '_')}`)
+        return url === undefined ? [] : [[nickname, url]]
+      }),
+    )
   }
 
   problem(name: string, sentence: string): void {

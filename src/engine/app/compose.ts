@@ -9,6 +9,9 @@ import type { Protocol } from '../payment/protocol.ts'
 import type { SettingNames } from '../payment/setting-names.ts'
 import type { FacilitatorAccess } from '../x402/facilitators/facilitator-client.ts'
 import type { OnFacilitatorOutcome } from '../x402/facilitators/observed-facilitator.ts'
+import type { FeePayer } from '../chains/svm/signature.ts'
+import { exactSvmScheme } from '../x402/exact-svm/exact-svm.ts'
+import { openSvmNetworks, type SvmNetworks } from '../x402/exact-svm/svm-networks.ts'
 import { openX402Networks, type X402Networks } from '../x402/exact-evm/exact-networks.ts'
 import { exactScheme } from '../x402/exact-evm/exact.ts'
 import { ownNetworks, uptoScheme } from '../x402/upto-evm/upto.ts'
@@ -76,10 +79,16 @@ export async function openCache(
 
 /** Payees, and what settlement requires. */
 export interface PaymentConfig {
-  /** Empty when not set. */
+  /** On EVM networks; empty when not set. */
   readonly payTo: string
+  /** On Solana; empty when not set. */
+  readonly payToSolana?: string
   /** JSON-RPC endpoints by chain id. */
   readonly rpcUrls: Readonly<Record<number, string>>
+  /** JSON-RPC endpoints of Solana by CAIP-2 id. */
+  readonly svmRpcUrls?: Readonly<Record<string, string>>
+  /** Pay the fees of settlements on Solana: offers name the first one. */
+  readonly feePayers?: readonly FeePayer[]
   readonly signerKeys: readonly `0x${string}`[]
   /** Sign claims of channels: the present one first. */
   readonly channelKeys?: readonly `0x${string}`[]
@@ -113,6 +122,7 @@ export interface NetworkDeps {
 /** The networks for payments, kept across revisions: signers keep their queues, and MPP its thread. */
 export interface AllNetworks {
   readonly x402: X402Networks
+  readonly svm: SvmNetworks
   readonly mpp: MppNetworks
   readonly channels: ReturnType<typeof openChannels>
   /** The schemes of x402 that a program adds. */
@@ -132,8 +142,18 @@ export function openNetworks(deps: NetworkDeps): AllNetworks {
     report: log,
     noteFacilitator,
   })
+  const { payToSolana = '', svmRpcUrls = {}, feePayers = [] } = config
   return {
     x402,
+    svm: openSvmNetworks({
+      ...context,
+      ...config,
+      payToSolana,
+      svmRpcUrls,
+      feePayers,
+      names,
+      noteFacilitator,
+    }),
     channels: openChannels({
       ...context,
       authorizerKeys: config.channelKeys ?? [],
@@ -157,18 +177,25 @@ export function protocolsOf(
   const schemes = x402 === undefined ? [] : schemesOf(x402, networks)
   const v1 = x402?.v1 ?? false
   const made =
-    schemes.length === 0 ? undefined : createX402({ service, baseUrl, schemes, v1, receipts, random })
+    schemes.length === 0
+      ? undefined
+      : createX402({ service, baseUrl, schemes, networks: x402?.networks, v1, receipts, random })
   return [made, tempo].filter((protocol) => protocol !== undefined)
 }
 
 /** The schemes of x402 with which a catalog can be paid, in order of preference. */
 export function schemesOf(x402: X402Terms, networks: AllNetworks): readonly Scheme[] {
-  const isClosed = networks.x402.closed(x402).length === x402.networks.length
+  const closed = networks.x402.closed(x402).length + networks.svm.closed(x402).length
+  const isClosed = closed === x402.networks.length
   const exact = exactScheme({
     // Empty when the catalog lists other schemes only, and while the networks are withdrawn: earlier payments are still
     // answered.
     offered: x402.schemes.includes('exact') ? networks.x402.of(x402) : [],
     reachable: networks.x402.reachable(x402),
+  })
+  const exactSvm = exactSvmScheme({
+    offered: x402.schemes.includes('exact') ? networks.svm.of(x402) : [],
+    reachable: networks.svm.reachable(x402),
   })
   const upto = uptoScheme({
     offered: ownNetworks(networks.x402.of(x402)),
@@ -180,6 +207,6 @@ export function schemesOf(x402: X402Terms, networks: AllNetworks): readonly Sche
     reachable: networks.x402.reachable(x402),
   })
   const order = [...x402.schemes, exact.name, upto.name, channels.name]
-  const built = [exact, upto, channels].toSorted((a, b) => order.indexOf(a.name) - order.indexOf(b.name))
+  const built = [exact, exactSvm, upto, channels].toSorted((a, b) => order.indexOf(a.name) - order.indexOf(b.name))
   return [...(isClosed ? [] : built), ...networks.schemes.map((schemeOf) => schemeOf(x402))]
 }

@@ -1,8 +1,9 @@
-import { hasSoundChecksum, isAddress } from '../base/address.ts'
+import { hasSoundChecksum, isAddress, sameAddress } from '../base/address.ts'
 import { usesTestNetworks, type Catalog } from '../catalog/catalog.ts'
 import type { AllNetworks, PaymentConfig } from './compose.ts'
 import type { PaymentOptions } from './ratecard-options.ts'
 import type { SettingNames } from '../payment/setting-names.ts'
+import { findSvmNetwork } from '../base/networks.ts'
 import { readCdpKey } from '../x402/facilitators/cdp-token.ts'
 import { addressOfKey } from '../chains/evm/signature.ts'
 
@@ -11,9 +12,12 @@ export function missingConfig(
   { payments, routes }: Catalog,
   {
     payTo,
+    payToSolana = '',
     signerKeys,
     channelKeys = [],
-  }: Pick<PaymentConfig, 'payTo' | 'signerKeys'> & Partial<Pick<PaymentConfig, 'channelKeys'>>,
+    feePayers = [],
+  }: Pick<PaymentConfig, 'payTo' | 'payToSolana' | 'signerKeys' | 'feePayers'> &
+    Partial<Pick<PaymentConfig, 'channelKeys'>>,
   networks: AllNetworks,
   names: SettingNames,
 ): string[] {
@@ -24,23 +28,40 @@ export function missingConfig(
     const missing = mpp === undefined || byMpp ? [] : networks.mpp.missing(mpp)
     return missing.map((name) => `${name} is missing, and the catalog offers MPP only`)
   }
+  const isEvm = x402.networks.some((id) => findSvmNetwork(id) === undefined)
+  const svmNetworks = x402.networks.filter((id) => findSvmNetwork(id) !== undefined).length
+  const isSvm = svmNetworks > 0
   const problems =
-    payTo === ''
-      ? [`${names.payTo} is missing: the address that receives the money (or payments.pay_to in the catalog)`]
+    (isEvm && payTo === '') || (isSvm && payToSolana === '')
+      ? [
+          `${names.payTo} is missing: the address that receives the money${isSvm ? ' on each kind of network' : ''} (or payments.pay_to in the catalog)`,
+        ]
       : []
   if (x402.schemes.includes('batch-settlement') && channelKeys.length === 0)
     problems.push(
       `${names.channelKeys} is missing: the key that signs claims, for scheme batch-settlement of the catalog`,
     )
-  if (byMpp || networks.schemes.length > 0 || networks.x402.of(x402).length > 0) return problems
-  if (signerKeys.length === 0)
+  // A facilitator names the account that pays the fees after the start.
+  const isOpen = networks.x402.of(x402).length > 0 || svmNetworks > networks.svm.closed(x402).length
+  if (byMpp || networks.schemes.length > 0 || isOpen) return problems
+  if (isEvm && signerKeys.length === 0)
     problems.push(
       `${names.signerKeys} is missing: the account that pays the gas of settlements (or ${names.facilitators}: a service that settles for you)`,
     )
-  const endpoints = networks.x402.closed(x402).flatMap(({ network: { chainId, title }, missing }) => {
-    const name = names.rpcUrl(chainId)
-    return missing.includes(name) ? [`${name} (${title})`] : []
-  })
+  if (isSvm && feePayers.length === 0)
+    problems.push(
+      `${names.feePayers} is missing: the account that pays the fees of settlements on Solana (or ${names.facilitators}: a service that settles for you)`,
+    )
+  const endpoints = [
+    ...networks.x402.closed(x402).flatMap(({ network: { chainId, title }, missing }) => {
+      const name = names.rpcUrl(chainId)
+      return missing.includes(name) ? [`${name} (${title})`] : []
+    }),
+    ...networks.svm.closed(x402).flatMap(({ network, missing }) => {
+      const name = names.svmRpcUrl(network)
+      return missing.includes(name) ? [`${name} (${network.title})`] : []
+    }),
+  ]
   if (endpoints.length > 0)
     problems.push(`an RPC endpoint is missing; set at least one of ${endpoints.join(', ')}`)
   return problems
@@ -60,10 +81,17 @@ export function forbiddenNetworks(
 }
 
 /** Signers and recipients are those of the start: a reload that names another payee would take effect only in part. */
-export function movedPayee(before: string, after: string): string[] {
-  if (before.toLowerCase() === after.toLowerCase()) return []
-  return [`payments.pay_to has changed from ${before} to ${after}: restart to be paid there`]
+export function movedPayees(before: Payees, after: Payees): string[] {
+  const isSame = sameAddress(before.payTo, after.payTo) && before.payToSolana === after.payToSolana
+  if (isSame) return []
+  const [old, present] = [before, after].map(({ payTo, payToSolana }) =>
+    [payTo, payToSolana].filter((payee) => payee !== '').join(', '),
+  )
+  return [`payments.pay_to has changed from ${old} to ${present}: restart to be paid there`]
 }
+
+/** Who is paid by x402; empty where nobody is named. */
+export type Payees = Required<Pick<PaymentConfig, 'payTo' | 'payToSolana'>>
 
 /** A mistyped payee loses every payment, a mistyped key fails every settlement: both show before the first one. */
 export function invalidConfig(

@@ -1,6 +1,8 @@
 import { isAddress } from '../base/address.ts'
 import { didYouMean } from '../catalog/issue.ts'
-import { findNetwork, NETWORKS, TEMPO_NETWORKS } from '../base/networks.ts'
+import { isSvmAddress } from '../base/base58.ts'
+import { findNetwork, findSvmNetwork, NETWORKS, SVM_NETWORKS, TEMPO_NETWORKS } from '../base/networks.ts'
+import { openFeePayer } from '../chains/svm/signature.ts'
 import { canonicalPath } from '../http/request-target.ts'
 import type { PaymentConfig } from './compose.ts'
 import { OPTION_NAMES, type RatecardOptions } from './ratecard-options.ts'
@@ -107,22 +109,31 @@ export function readPayments(options: RatecardOptions, names: OptionNames = OPTI
     Object.fromEntries(
       Object.entries(urls).flatMap(([name, url]): [number, string][] => {
         const chainId = chainIdOf(name)
-        const names = [...NETWORKS, ...TEMPO_NETWORKS].map(({ nickname }) => nickname)
+        const names = [...NETWORKS, ...SVM_NETWORKS, ...TEMPO_NETWORKS].map(({ nickname }) => nickname)
         check(chainId !== undefined, `${at}.${name}`, `is not a network${didYouMean(name, names)}`)
         check(isUrl(url, /^https?:$/), `${at}.${name}`, 'must be a URL: https://…')
         return chainId === undefined ? [] : [[chainId, url]]
       }),
     )
-  const { payTo, signerKeys = [], channelKeys = [], facilitators = [] } = x402
-  for (const [option, address] of Object.entries({
-    [names.payTo]: payTo,
-    [names.mppRecipient]: mpp?.recipient,
-  }))
-    check(
-      address === undefined || isAddress(address),
-      option,
-      'must be an address: 0x and 40 hexadecimal digits',
-    )
+  const { payTo = [], signerKeys = [], channelKeys = [], feePayerKeys = [], facilitators = [] } = x402
+  const payees = typeof payTo === 'string' ? [payTo] : payTo
+  const [evmPayees, svmPayees] = [payees.filter(isAddress), payees.filter(isSvmAddress)]
+  check(
+    evmPayees.length <= 1 && svmPayees.length <= 1 && evmPayees.length + svmPayees.length === payees.length,
+    names.payTo,
+    'must be an address: 0x and 40 hexadecimal digits, or one of Solana in base58, or one of each',
+  )
+  check(
+    mpp?.recipient === undefined || isAddress(mpp.recipient),
+    names.mppRecipient,
+    'must be an address: 0x and 40 hexadecimal digits',
+  )
+  const feePayers = feePayerKeys.flatMap((key) => openFeePayer(key) ?? [])
+  check(
+    feePayers.length === feePayerKeys.length,
+    names.feePayers,
+    'must be key pairs of Solana: 64 bytes in base58, or as a JSON array',
+  )
   const readKeys = (given: readonly string[] = [], option: string): readonly `0x${string}`[] => {
     const keys = given.filter(isKey)
     check(keys.length === given.length, option, 'must be private keys: 0x and 64 hexadecimal digits')
@@ -139,14 +150,28 @@ export function readPayments(options: RatecardOptions, names: OptionNames = OPTI
     names.mppSecretKeys,
     'must be texts of at least 32 bytes',
   )
+  const svmRpcUrls = Object.fromEntries(
+    Object.entries(x402.rpcUrls ?? {}).flatMap(([name, url]) => {
+      const id = findSvmNetwork(name)?.id
+      if (id === undefined) return []
+      check(isUrl(url, /^https?:$/), `payments.x402.rpcUrls.${name}`, 'must be a URL: https://…')
+      return [[id, url]]
+    }),
+  )
+  const evmRpcUrls = Object.fromEntries(
+    Object.entries(x402.rpcUrls ?? {}).filter(([name]) => findSvmNetwork(name) === undefined),
+  )
   const rpcUrls = {
-    ...readUrls(x402.rpcUrls ?? {}, 'payments.x402.rpcUrls'),
+    ...readUrls(evmRpcUrls, 'payments.x402.rpcUrls'),
     ...readUrls(mpp?.rpcUrls ?? {}, 'payments.mpp.rpcUrls'),
   }
   if (problems.length > 0) throw new OptionError(problems)
   return {
-    payTo: payTo ?? '',
+    payTo: evmPayees[0] ?? '',
+    payToSolana: svmPayees[0] ?? '',
     rpcUrls,
+    svmRpcUrls,
+    feePayers,
     signerKeys: keys,
     channelKeys: authorizers,
     facilitators: facilitators.map(({ url, token, cdp }) => ({ url, token, cdp })),

@@ -1,7 +1,8 @@
 import { evmPayerKey } from '../chains/evm/payer-key.ts'
+import { svmPayerKey } from '../chains/svm/payer-key.ts'
 
-/** How each kind of network spells a payer: of x402 `exact` on EVM, and of MPP. */
-const SPELLINGS: readonly ((text: string) => string | undefined)[] = [evmPayerKey]
+/** How each kind of network spells a payer: EVM and MPP, and Solana. */
+const SPELLINGS: readonly ((text: string) => string | undefined)[] = [evmPayerKey, svmPayerKey]
 
 /** The payers that an operator may mean by an address, as records have them; none when it is not an address. */
 export function payerKeys(text: string): readonly string[] {

@@ -96,15 +96,22 @@ export interface PaymentOptions {
  */
 export interface X402Options {
   /**
-   * Address that receives the money, on every x402 network. Its key is not needed here. Default:
-   * `payments.pay_to` of the catalog.
+   * Addresses that receive the money by x402: one for all EVM networks (`0x…`), one for Solana (base58), or
+   * both; in a variable separated by a comma. Their keys are not needed here. Default: `payments.pay_to` of
+   * the catalog.
    */
-  readonly payTo?: string | undefined
+  readonly payTo?: string | readonly string[] | undefined
   /**
    * Private keys (64 hexadecimal digits) of the accounts that send settlements and pay their gas; in a
    * variable separated by commas. They hold gas money and nothing else. Default: none.
    */
   readonly signerKeys?: readonly string[] | undefined
+  /**
+   * Key pairs of the accounts that pay the fees of settlements on Solana: 64 bytes in base58, or as the
+   * JSON array that `solana-keygen` writes; in a variable separated by commas. They hold SOL for fees and
+   * nothing else. Offers name the first; keep an earlier one behind it for two minutes. Default: none.
+   */
+  readonly feePayerKeys?: readonly string[] | undefined
   /**
    * Private keys that sign claims and refunds of channels (scheme `batch-settlement`); in a variable
    * separated by commas. They need no money. Channels name the address of the first; keep earlier keys
@@ -112,8 +119,8 @@ export interface X402Options {
    */
   readonly channelKeys?: readonly string[] | undefined
   /**
-   * JSON-RPC endpoint of each network of the catalog: `{ base: … }`, or a variable of each by its chain id.
-   * Default: none.
+   * JSON-RPC endpoint of each network of the catalog: `{ base: …, solana: … }`, or a variable of each by
+   * its chain id; on Solana `RPC_URL_SOLANA` and `RPC_URL_SOLANA_DEVNET`. Default: none.
    */
   readonly rpcUrls?: Readonly<Record<string, string>> | undefined
   /** Services that settle for you, in order of preference; no key is needed then. Default: none. */
@@ -162,6 +169,14 @@ export const OPTION_NAMES: Readonly<Record<string, readonly string[]>> = {
     'payments',
   ],
   payments: ['receiptKeys', 'allowTestNetworks', 'x402', 'mpp'],
-  'payments.x402': ['payTo', 'signerKeys', 'channelKeys', 'rpcUrls', 'facilitators', 'schemes'],
+  'payments.x402': [
+    'payTo',
+    'signerKeys',
+    'feePayerKeys',
+    'channelKeys',
+    'rpcUrls',
+    'facilitators',
+    'schemes',
+  ],
   'payments.mpp': ['recipient', 'secretKeys', 'rpcUrls'],
 }

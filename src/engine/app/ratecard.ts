@@ -23,7 +23,8 @@ import type { OptionNames } from './setting-names.ts'
 import { SETTINGS } from '../../settings.ts'
 import { ResourceStack } from '../base/resource-stack.ts'
 import type { Mark } from '../catalog/load.ts'
-import { forbiddenNetworks, invalidConfig, missingConfig, movedPayee } from './config-problems.ts'
+import { inOrder } from '../x402/x402.ts'
+import { forbiddenNetworks, invalidConfig, missingConfig, movedPayees, type Payees } from './config-problems.ts'
 import { CatalogReload, errorsOf, type Reload } from './catalog-reload.ts'
 import { CatalogSource } from './catalog-source.ts'
 import { openWebhooks } from '../webhooks/webhooks.ts'
@@ -231,8 +232,11 @@ async function compose(
   const { handlers = {}, secrets = {} } = options
   const secret = typeof secrets === 'function' ? secrets : (name: string) => secrets[name]
   const baseUrl = publicAddress(options)
-  const payeeIn = (revised: Catalog): string => parts.payments.payTo || (revised.payments.payTo ?? '')
-  const config = { ...parts.payments, payTo: payeeIn(catalog) }
+  const payeesIn = ({ payments: { payTo = '', payToSolana = '' } }: Catalog): Payees => ({
+    payTo: parts.payments.payTo || payTo,
+    payToSolana: parts.payments.payToSolana || payToSolana,
+  })
+  const config = { ...parts.payments, ...payeesIn(catalog) }
   const {
     observe,
     caller,
@@ -277,7 +281,7 @@ async function compose(
       mcpServers,
       didDocument,
       ready: new Set(revised.operations.filter(facts.available).map(({ id }) => id)),
-      offers: schemes.flatMap((scheme) => scheme.offers),
+      offers: inOrder(schemes, x402?.networks ?? []),
     })
   }
   let declaredWebhooks = () => catalog.webhooks
@@ -323,13 +327,13 @@ async function compose(
     handlers,
     read: parts.read,
     render,
-    inspectSettings: (revised) => [...problemsOf(revised), ...movedPayee(config.payTo, payeeIn(revised))],
+    inspectSettings: (revised) => [...problemsOf(revised), ...movedPayees(config, payeesIn(revised))],
   })
   /** Networks that cannot be settled on are not offered, until they can. */
   const inspect = (): void => {
     const { x402 } = service.revision().catalog.payments
     if (x402 === undefined) return
-    for (const look of [networks.x402.survey, networks.x402.inspect])
+    for (const look of [networks.x402.survey, networks.x402.inspect, networks.svm.inspect])
       void look(x402, log).then((found) => {
         if (found !== 'changed') return
         void service.offerAnew().catch(report)

@@ -4,7 +4,7 @@ import { SETTINGS } from '../../settings.ts'
 
 const { payTo, settlerKeys, facilitators, cdpKeySecret, mppRecipient, mppSecretKeys, mppRpcUrls } = SETTINGS
 const { receiptKeys } = SETTINGS
-const { channelKeys } = SETTINGS
+const { channelKeys, feePayerKeys } = SETTINGS
 const { baseUrl, ledger, cache, dataDir, rpcUrls, allowTestNetworks } = SETTINGS
 
 /** The names of settings in messages. */
@@ -30,6 +30,9 @@ export const VARIABLES: OptionNames = {
   cache: cache.variable,
   dataDir: dataDir.variable,
   rpcUrl: (chainId) => rpcUrls.variable.replace(/\d+$/, String(chainId)),
+  feePayers: feePayerKeys.variable,
+  svmRpcUrl: ({ nickname }) =>
+    rpcUrls.variable.replace(/\d+$/, nickname.toUpperCase().replaceAll('-', '_')),
 }
 
 /** What settings are called in the options of `createRatecard`. */
@@ -47,6 +50,8 @@ export const OPTIONS: OptionNames = {
   ledger: ledger.option,
   cache: cache.option,
   dataDir: dataDir.option,
+  feePayers: feePayerKeys.option,
+  svmRpcUrl: ({ nickname }) => `${rpcUrls.option}['${nickname}']`,
   rpcUrl: (chainId) => {
     const network = NETWORKS.find((each) => each.chainId === chainId)
     return network === undefined

@@ -84,7 +84,10 @@ export interface Crawlers {
 }
 
 export interface Payments {
+  /** On EVM networks. */
   readonly payTo: string | undefined
+  /** On Solana. */
+  readonly payToSolana: string | undefined
   readonly repriceGrace: number
   readonly redeliver: number
   /** Addresses whose payments are refused, in lower case. */

@@ -1,10 +1,10 @@
 import { compileApiKeys } from './api-keys.ts'
 import { hash } from 'node:crypto'
-import { toChecksum } from '../base/address.ts'
+import { isAddress, toChecksum } from '../base/address.ts'
 import { parseDuration } from '../base/duration.ts'
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import { parseCoin, parseGwei, parsePrice, toMicros, type Micros } from '../base/money.ts'
-import { findNetwork, isTestNetwork, type Limits } from '../base/networks.ts'
+import { findAnyNetwork, findNetwork, isTestNetwork, type Limits } from '../base/networks.ts'
 import { ownersOf } from './arguments.ts'
 import {
   USUAL_CHANNELS,
@@ -113,9 +113,12 @@ function compilePayments(context: CheckContext, operations: readonly Operation[]
     document,
   } = context
   const { x402, mpp } = payments ?? {}
+  const payees = [payments?.pay_to ?? []].flat()
+  const evmPayee = payees.find(isAddress)
   const denyLists = deniedFiles(context)
   return {
-    payTo: payments?.pay_to === undefined ? undefined : toChecksum(payments.pay_to),
+    payTo: evmPayee === undefined ? undefined : toChecksum(evmPayee),
+    payToSolana: payees.find((payee) => !isAddress(payee)),
     repriceGrace: duration(payments?.reprice_grace, '5m'),
     redeliver: duration(payments?.redeliver, '24h'),
     denied: [...new Set(denyLists.flatMap(({ lines = [] }) => lines.map(({ word }) => word)))],
@@ -126,13 +129,13 @@ function compilePayments(context: CheckContext, operations: readonly Operation[]
       x402 === undefined
         ? undefined
         : {
-            networks: x402.networks.map((name) => findNetwork(name)?.id ?? name),
+            networks: x402.networks.map((name) => findAnyNetwork(name)?.id ?? name),
             schemes: x402.schemes ?? ['exact'],
             channels: compileChannels(context, operations),
             timeout: duration(x402.timeout, '60s'),
             v1: x402.v1 ?? true,
             limits: compileLimits(x402.limits ?? {}, document),
-            testnet: x402.networks.some((name) => findNetwork(name)?.testnet === true),
+            testnet: x402.networks.some((name) => findAnyNetwork(name)?.testnet === true),
           },
     mpp: mpp === undefined ? undefined : { ...mpp, testnet: isTestNetwork(`eip155:${mpp.chain}`) },
   }

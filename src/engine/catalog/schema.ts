@@ -211,6 +211,9 @@ const sources = {
 const duration = { type: 'string', pattern: '^[1-9][0-9]{0,6}(ms|s|m|h|d)$' } as const
 const address = { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' } as const
 
+/** Of an EVM network, or of Solana. */
+const payee = { type: 'string', pattern: '^(0x[0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})$' } as const
+
 const passthrough = {
   type: ['string', 'object'],
   description:
@@ -239,8 +242,14 @@ const payments = {
   properties: {
     currency: { const: 'USD' },
     pay_to: {
-      ...address,
-      description: 'Address that receives the money, quoted; the variable PAY_TO overrides it.',
+      ...payee,
+      type: ['string', 'array'],
+      minItems: 1,
+      maxItems: 2,
+      uniqueItems: true,
+      items: payee,
+      description:
+        'Address that receives the money, quoted: 0x… for EVM networks, base58 for Solana, or a list of one of each; the variable PAY_TO overrides it.',
     },
     reprice_grace: {
       ...duration,

@@ -12,4 +12,6 @@ export interface SettingNames {
   /** Name of the setting, with the value that allows test networks. */
   readonly allowTestNetworks: string
   readonly rpcUrl: (chainId: number) => string
+  readonly feePayers: string
+  readonly svmRpcUrl: (network: { readonly nickname: string }) => string
 }

@@ -31,7 +31,7 @@ interface X402Settings {
   /** In order of preference; no two have the same name and know the same network. */
   readonly schemes: readonly Scheme[]
   /** CAIP-2 ids in order of preference, for offers of one scheme. Default: as the schemes have them. */
-  readonly networks?: readonly string[]
+  readonly networks?: readonly string[] | undefined
   /** Whether clients of version 1 are served too. */
   readonly v1: boolean
   /** Undefined: no receipts are signed. */

@@ -1,7 +1,8 @@
 import { hasSoundChecksum, isAddress, toChecksum } from '../../base/address.ts'
 import { parseDuration } from '../../base/duration.ts'
 import { parseGwei } from '../../base/money.ts'
-import { findNetwork, NETWORKS, TEMPO_NETWORKS } from '../../base/networks.ts'
+import { isSvmAddress } from '../../base/base58.ts'
+import { findAnyNetwork, findNetwork, findSvmNetwork, NETWORKS, SVM_NETWORKS, TEMPO_NETWORKS } from '../../base/networks.ts'
 import { type CheckContext, deniedFiles, entriesOf, routesOf } from '../check-context.ts'
 import { didYouMean, error, type Issue, warning } from '../issue.ts'
 import type { Path } from '../yaml-document.ts'
@@ -29,7 +30,7 @@ export function* checkPayments(context: CheckContext): Generator<Issue> {
       document.atKey(['payments']),
       'offer at least one protocol: "x402: { networks: [base] }", or mpp',
     )
-  yield* checkAddress(context, payments.pay_to, ['payments', 'pay_to'])
+  yield* checkPayees(context)
   yield* checkAddress(context, payments.mpp?.currency, ['payments', 'mpp', 'currency'])
   yield* checkDenied(context)
   yield* checkOwn(context)
@@ -54,6 +55,23 @@ function* checkAddress({ document }: CheckContext, address: string | undefined, 
   else if (!hasSoundChecksum(address)) {
     const message = `this address fails its EIP-55 checksum, so a digit may be wrong; if it is right, write ${toChecksum(address)}`
     yield error('address_checksum', document.at(at), message)
+  }
+}
+
+const PAY_TO = ['payments', 'pay_to']
+
+/** At most one address of each kind of network, and each of them usable. */
+function* checkPayees(context: CheckContext): Generator<Issue> {
+  const { pay_to: payees = [] } = context.declared.payments ?? {}
+  const listed = typeof payees === 'string' ? [payees] : payees
+  for (const [index, payee] of listed.entries()) {
+    const at = typeof payees === 'string' ? PAY_TO : [...PAY_TO, index]
+    const same = listed.findIndex((other) => isAddress(other) === isAddress(payee))
+    if (same < index)
+      yield error('list_repeats', context.document.at(at), 'name one address for EVM networks, and one for Solana')
+    if (isAddress(payee)) yield* checkAddress(context, payee, at)
+    else if (!isSvmAddress(payee))
+      yield error('address_invalid', context.document.at(at), `"${payee}" is no address of Solana: 32 bytes in base58`)
   }
 }
 
@@ -94,10 +112,11 @@ function* checkNetworks({ declared, document }: CheckContext): Generator<Issue> 
   const seen = new Set<string>()
   for (const [index, name] of (declared.payments?.x402?.networks ?? []).entries()) {
     const at = document.at(['payments', 'x402', 'networks', index])
-    const network = findNetwork(name)
+    const network = findAnyNetwork(name)
     if (network === undefined) {
-      const known = NETWORKS.flatMap(({ id, nickname }) => [id, nickname])
-      const nicknames = NETWORKS.map(({ nickname }) => nickname).join(', ')
+      const all = [...NETWORKS, ...SVM_NETWORKS]
+      const known = all.flatMap(({ id, nickname }) => [id, nickname])
+      const nicknames = all.map(({ nickname }) => nickname).join(', ')
       const message = `"${name}" is no known network${didYouMean(name, known)}; known: ${nicknames}, or their CAIP-2 ids`
       yield error('network_unknown', at, message)
     } else if (seen.has(network.id)) {
@@ -112,7 +131,7 @@ function* checkMixture({ declared, document }: CheckContext): Generator<Issue> {
   const { x402, mpp } = declared.payments ?? {}
   const offered = [
     ...(x402?.networks ?? []).flatMap((name, index) => {
-      const network = findNetwork(name)
+      const network = findAnyNetwork(name)
       return network === undefined ? [] : [{ ...network, at: ['payments', 'x402', 'networks', index] }]
     }),
     ...(mpp === undefined ? [] : [{ ...tempoNetwork(mpp.chain), at: ['payments', 'mpp', 'chain'] }]),
@@ -184,7 +203,10 @@ function* checkLimits(context: CheckContext): Generator<Issue> {
   for (const name of Object.keys(limits)) {
     const at = context.document.atKey([...LIMITS, name])
     const network = findNetwork(name)
-    if (network === undefined) {
+    if (network === undefined && findSvmNetwork(name) !== undefined) {
+      const message = `limits are for EVM networks; on Solana what failed transactions may cost is fixed`
+      yield error('network_unknown', at, message)
+    } else if (network === undefined) {
       const message = `"${name}" is no known network${didYouMean(name, networks)}; limits are for networks of the list: ${networks.join(', ')}`
       yield error('network_unknown', at, message)
     } else if (!offered.has(network.id)) {
