@@ -9,7 +9,7 @@ import { amountOf, protocolsOf } from './flags.ts'
 import { Budget } from './mcp/budget.ts'
 import { listTools } from './mcp/remote-tools.ts'
 import { Turns } from './mcp/turns.ts'
-import { addressOf, findWallet } from './wallet.ts'
+import { addressOf, findWallet, KEY_VARIABLES } from './wallet.ts'
 
 /** 0.05 USD: above this, a person is asked where the client can ask. */
 const ASK_ABOVE = toMicros(50_000n)
@@ -32,18 +32,22 @@ export async function mcp(call: BuyerCall, runtime: BuyerRuntime): Promise<numbe
   } as const
   const protocols = protocolsOf(flags)
   const wallet = findWallet(shop, env)
-  const address = wallet && addressOf(wallet)
+  const addresses = { evm: wallet && addressOf(wallet, 'evm'), svm: wallet && addressOf(wallet, 'svm') }
+  const address = addresses.evm ?? addresses.svm
   if (wallet === undefined || address === undefined)
-    throw new Error('no wallet: set PAYER_PRIVATE_KEY to the private key of the account that pays')
+    throw new Error(
+      `no wallet: set ${KEY_VARIABLES.evm} to the private key of the account that pays, or ${KEY_VARIABLES.svm} for Solana`,
+    )
   const name = `${shop.host}-${address}.json`.toLowerCase().replaceAll(/[^a-z0-9.-]/g, '_')
   const file = join(flags.text('data-dir') ?? env.stateDir, 'spending', name)
   const budget = new Budget({ file, max, runtime })
   const log = (line: string): void => terminal.err(clean(line))
   const tools = await listTools(shop)
   const spent = `${formatShort(budget.used().used)} of ${formatShort(max)} USD are spent`
-  log(`${countOf(tools.size, 'tool')} of ${shop.host}; ${address} pays, ${spent}`)
+  const payers = [addresses.evm, addresses.svm].filter((each) => each !== undefined)
+  log(`${countOf(tools.size, 'tool')} of ${shop.host}; ${payers.join(' or ')} pays, ${spent}`)
   const { serveBridge } = await import('./mcp/bridge.ts')
-  const buyer = { wallet, address, protocols, budget, turns: new Turns(), maxPerCall, asking, log, runtime }
+  const buyer = { wallet, addresses, protocols, budget, turns: new Turns(), maxPerCall, asking, log, runtime }
   await serveBridge({ shop, buyer, version, tools })
   return 0
 }

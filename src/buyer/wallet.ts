@@ -1,48 +1,96 @@
 import { privateKeyToAccount } from '../vendor/viem-accounts.ts'
 import { isLoopback } from '../engine/base/loopback.ts'
+import { openSvmAccount, type SvmAccount } from '../engine/base/svm-signature.ts'
 import type { BuyerEnv } from '../env/buyer-env.ts'
+import { EnvError } from '../env/env-error.ts'
 import type { BuyerRuntime } from './buyer-runtime.ts'
-import type { Offer, ProtocolName, Signing } from './protocols/paying-protocol.ts'
-import { readSandbox } from './sandbox-file.ts'
+import type { AccountKind, Offer, ProtocolName, Signing } from './protocols/paying-protocol.ts'
+import { readSandbox, SANDBOX_SVM_NETWORK } from './sandbox-file.ts'
 
 /** Keys that pay, and where they come from. */
 export interface Wallet {
   readonly kind: 'sandbox' | 'environment'
-  readonly keys: Readonly<Record<ProtocolName, `0x${string}`>>
+  /** Of an account on EVM chains. */
+  readonly evm: Readonly<Record<ProtocolName, `0x${string}`>> | undefined
+  readonly svm: SvmAccount | undefined
   /** Endpoints by chain id. */
   readonly rpcUrls: Readonly<Record<number, string>>
+  /** Endpoints of Solana by the nickname of the network. */
+  readonly svmRpcUrls: Readonly<Record<string, string>>
 }
 
-/** The sandbox's wallet pays at its own sandbox and nowhere else; anywhere else it is PAYER_PRIVATE_KEY. */
-export function findWallet(
-  url: URL,
-  { dataDir, payerKey, rpcUrls }: Pick<BuyerEnv, 'dataDir' | 'payerKey' | 'rpcUrls'>,
-): Wallet | undefined {
+/** The variables of keys, by the kind of their account. */
+export const KEY_VARIABLES: Readonly<Record<AccountKind, string>> = {
+  evm: 'PAYER_PRIVATE_KEY',
+  svm: 'SOLANA_PAYER_PRIVATE_KEY',
+}
+
+type WalletEnv = Pick<BuyerEnv, 'dataDir' | 'payerKey' | 'svmPayerKey' | 'rpcUrls' | 'svmRpcUrls'>
+
+/**
+ * The sandbox's wallet pays at its own sandbox and nowhere else; anywhere else it is that of the environment. Throws
+ * `EnvError`.
+ */
+export function findWallet(url: URL, env: WalletEnv): Wallet | undefined {
+  const { dataDir, payerKey, rpcUrls, svmRpcUrls } = env
   const sandbox = readSandbox(dataDir)
   if (sandbox !== undefined && isSandbox(new URL(sandbox.baseUrl), url)) {
-    return { kind: 'sandbox', keys: sandbox.keys, rpcUrls: sandbox.rpcUrls }
+    const { svm } = sandbox
+    return {
+      kind: 'sandbox',
+      evm: sandbox.keys,
+      svm: svm?.key,
+      rpcUrls: sandbox.rpcUrls,
+      svmRpcUrls: svm === undefined ? {} : { [SANDBOX_SVM_NETWORK]: svm.rpcUrl },
+    }
   }
-  if (payerKey === undefined) return undefined
-  return { kind: 'environment', keys: { x402: payerKey, mpp: payerKey }, rpcUrls }
+  const svm = readSvmKey(env)
+  if (payerKey === undefined && svm === undefined) return undefined
+  const evm = payerKey && { x402: payerKey, mpp: payerKey }
+  return { kind: 'environment', evm, svm, rpcUrls, svmRpcUrls }
 }
 
-/** The account of a wallet; undefined when its key is a number that no account has. */
-export function addressOf({ keys }: Wallet): `0x${string}` | undefined {
+/** The kinds of account that a wallet has a key of. */
+export function accountsOf(wallet: Wallet | undefined): readonly AccountKind[] {
+  return (['evm', 'svm'] as const).filter((kind) => wallet?.[kind] !== undefined)
+}
+
+/** The account of a wallet; undefined when it has none of this kind, or its key is a number that no account has. */
+export function addressOf({ evm, svm }: Wallet, kind: AccountKind): string | undefined {
+  if (kind === 'svm') return svm?.address
   try {
-    return privateKeyToAccount(keys.x402).address
+    return evm && privateKeyToAccount(evm.x402).address
   } catch {
     return undefined
   }
 }
 
-/** Signs an offer with the key of its protocol. */
-export function signOffer(offer: Offer, wallet: Wallet, { now, random }: BuyerRuntime): Promise<Signing> {
-  return offer.sign({
-    key: wallet.keys[offer.protocol],
-    rpcUrl: (chainId) => wallet.rpcUrls[chainId],
-    now: new Date(now()),
-    random,
-  })
+/** Signs an offer with the key of its kind of account. */
+export async function signOffer(
+  offer: Offer,
+  { evm, svm, rpcUrls, svmRpcUrls }: Wallet,
+  { now, random }: BuyerRuntime,
+): Promise<Signing> {
+  const { account, protocol } = offer
+  if (account === 'svm' && svm !== undefined)
+    return offer.sign({ key: svm, rpcUrl: (nickname) => svmRpcUrls[nickname], random })
+  if (account === 'evm' && evm !== undefined)
+    return offer.sign({
+      key: evm[protocol],
+      rpcUrl: (chainId) => rpcUrls[chainId],
+      now: new Date(now()),
+      random,
+    })
+  return { kind: 'unsigned', reason: `the wallet has no key for this network: set ${KEY_VARIABLES[account]}` }
+}
+
+function readSvmKey({ svmPayerKey }: WalletEnv): SvmAccount | undefined {
+  if (svmPayerKey === undefined) return undefined
+  const account = openSvmAccount(svmPayerKey)
+  if (account !== undefined) return account
+  throw new EnvError([
+    `${KEY_VARIABLES.svm} must be a key pair of Solana: 64 bytes in base58, or as a JSON array`,
+  ])
 }
 
 /** Whether the URL is this machine's sandbox, under any of its names. */

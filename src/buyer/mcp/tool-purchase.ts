@@ -1,11 +1,11 @@
 import { compact, digestJson, isJsonObject, type Json, type JsonObject } from '../../engine/base/json.ts'
 import { formatShort, type Micros, toMicros } from '../../engine/base/money.ts'
-import { findNetwork } from '../../engine/base/networks.ts'
+import { findAnyNetwork, findSvmNetwork } from '../../engine/base/networks.ts'
 import type { BuyerRuntime } from '../buyer-runtime.ts'
 import { findOffer } from '../protocols/all.ts'
-import type { Offer, PayingProtocol } from '../protocols/paying-protocol.ts'
+import type { AccountKind, Offer, PayingProtocol } from '../protocols/paying-protocol.ts'
 import { isEarlier, settle, type Settled } from '../settle.ts'
-import { signOffer, type Wallet } from '../wallet.ts'
+import { accountsOf, signOffer, type Wallet } from '../wallet.ts'
 import type { Budget, OpenPayment } from './budget.ts'
 import { callTool, type RemoteTool } from './remote-tools.ts'
 import type { Turns } from './turns.ts'
@@ -13,7 +13,8 @@ import type { Turns } from './turns.ts'
 /** Who pays, and how much at most. */
 export interface Buyer {
   readonly wallet: Wallet
-  readonly address: string
+  /** By the kind of account. */
+  readonly addresses: Readonly<Record<AccountKind, string | undefined>>
   /** In order of preference. */
   readonly protocols: readonly PayingProtocol[]
   readonly budget: Budget
@@ -63,7 +64,7 @@ export async function buyCall(buyer: Buyer, call: ToolCall): Promise<Bought> {
   }
   if (answer === undefined) return failure(`${tool.endpoint.origin} does not answer. Nothing was paid.`)
   if (answer.status !== 402) return { kind: 'result', result: answer.result }
-  const offer = findOffer(answer.reply, buyer.protocols)
+  const offer = findOffer(answer.reply, buyer.protocols, accountsOf(buyer.wallet))
   if (offer === undefined)
     return failure(`${tool.name} has no offer that can be paid here. Nothing was paid.`)
   const refusal = refuse(buyer, call, offer)
@@ -165,7 +166,7 @@ function failure(text: string, meta?: JsonObject): Bought {
 
 /** The answer with its receipt, and the outcome of the payment. */
 async function conclude(
-  { budget, address, log }: Buyer,
+  { budget, addresses, log }: Buyer,
   { tool, args }: ToolCall,
   payment: OpenPayment,
   { answer, charged, amount, transaction }: Settled<ToolAnswer>,
@@ -182,12 +183,12 @@ async function conclude(
     currency: 'USD',
     network,
     transaction: transaction ?? null,
-    payer: address,
+    payer: addresses[findSvmNetwork(network) === undefined ? 'evm' : 'svm'] ?? null,
     charged: isUnknown ? 'unknown' : isFree ? 'no' : 'yes',
   }
   const isLess = amountIs === 'ceiling' && !isUnknown
   const most = isLess ? ` of at most ${formatShort(payment.amount)}` : ''
-  const price = `${formatShort(amount)}${most} USD on ${findNetwork(network)?.title ?? network}`
+  const price = `${formatShort(amount)}${most} USD on ${findAnyNetwork(network)?.title ?? network}`
   if (isUnknown) {
     log(`${tool.name}: the outcome of a payment of ${price} is not known`)
     const text = `A payment of ${price} was sent for ${tool.name}, and its outcome is not known. It counts against the budget. Call the tool again with the same arguments: the same payment is sent again, and it is charged once at most.`

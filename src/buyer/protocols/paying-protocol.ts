@@ -1,5 +1,7 @@
+import { decodeBase58 } from '../../engine/base/base58.ts'
 import { isJsonObject, type Json, type JsonObject, parseJson } from '../../engine/base/json.ts'
 import type { Micros } from '../../engine/base/money.ts'
+import type { SvmAccount } from '../../engine/base/svm-signature.ts'
 
 export type ProtocolName = 'x402' | 'mpp'
 
@@ -11,8 +13,8 @@ export type Reply =
 /** One way to pay for a 402. Its offers have the function that signs them. */
 export interface PayingProtocol {
   readonly name: ProtocolName
-  /** The first offer of a 402 that can be signed here; undefined when there is none. */
-  readonly readOffer: (reply: Reply) => Offer | undefined
+  /** The offers of a 402 that can be signed here, the preferred one first. */
+  readonly readOffers: (reply: Reply) => readonly Offer[]
   /** The settlement that an answer reports; undefined when it reports none. */
   readonly readReceipt: (reply: Reply) => PaymentReceipt | undefined
 }
@@ -28,7 +30,9 @@ export interface PaymentReceipt {
 }
 
 /** The terms of a seller, fully understood: nothing is signed that is not displayed. */
-export interface Offer {
+export type Offer = OfferTerms & Signable
+
+interface OfferTerms {
   readonly protocol: ProtocolName
   /** CAIP-2. */
   readonly network: string
@@ -40,15 +44,29 @@ export interface Offer {
   readonly payTo: string
   /** Who pays the network for carrying it out; the payer does so on top of the amount. */
   readonly fee: 'seller' | 'payer'
-  readonly sign: (signer: Signer) => Promise<Signing>
 }
 
-/** What an offer needs to be signed. */
-export interface Signer {
+/** The kind of account that pays an offer, and what signs it. */
+type Signable =
+  | { readonly account: 'evm'; readonly sign: (signer: EvmSigner) => Promise<Signing> }
+  | { readonly account: 'svm'; readonly sign: (signer: SvmSigner) => Promise<Signing> }
+
+export type AccountKind = Offer['account']
+
+/** What an offer on an EVM chain needs to be signed. */
+export interface EvmSigner {
   readonly key: `0x${string}`
   /** Endpoint of a chain, when one is known. */
   readonly rpcUrl: (chainId: number) => string | undefined
   readonly now: Date
+  readonly random: (bytes: number) => Uint8Array
+}
+
+/** What an offer on Solana needs to be signed. */
+export interface SvmSigner {
+  readonly key: SvmAccount
+  /** Endpoint of a network by its nickname, when one is known. */
+  readonly rpcUrl: (nickname: string) => string | undefined
   readonly random: (bytes: number) => Uint8Array
 }
 
@@ -73,6 +91,11 @@ export function metaOf({ result }: Extract<Reply, { readonly kind: 'tool' }>, na
 /** The transaction hash in a receipt; undefined for anything else. */
 export function readHash(value: unknown): string | undefined {
   return typeof value === 'string' && /^0x[0-9a-fA-F]{64}$/.test(value) ? value : undefined
+}
+
+/** The signature that names a transaction of Solana in a receipt; undefined for anything else. */
+export function readSvmSignature(value: unknown): string | undefined {
+  return typeof value === 'string' && decodeBase58(value, 64) !== undefined ? value : undefined
 }
 
 /** JSON from a seller, in base64 or base64url; undefined when it is not JSON. */

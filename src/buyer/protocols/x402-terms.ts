@@ -3,13 +3,17 @@ import { isJsonObject, type JsonObject } from '../../engine/base/json.ts'
 import { findNetwork, type Network } from '../../engine/base/networks.ts'
 import { GAS_SPONSORING } from '../../engine/base/permit2.ts'
 import type { Signing } from './paying-protocol.ts'
+import { readSvmTerms, type SvmTerms } from './svm-terms.ts'
 
 /** The schemes of x402 that are signed here, the preferred one first: `exact` needs no approval and no node. */
 export const SCHEMES = ['exact', 'upto'] as const
 export type SchemeName = (typeof SCHEMES)[number]
 
 /** One entry of `accepts`, every member of which is understood. */
-export interface Terms {
+export type Terms = EvmTerms | SvmTerms
+
+export interface EvmTerms {
+  readonly kind: 'evm'
   readonly network: Network
   /** Atomic units: the price, or the most that `upto` may charge. */
   readonly amount: bigint
@@ -29,7 +33,7 @@ type SettlementTerms =
 export type SignedTerms =
   | {
       readonly kind: 'signed'
-      readonly payer: Address
+      readonly payer: string
       readonly payload: JsonObject
       /** Added to the extensions of the challenge. */
       readonly extensions?: JsonObject
@@ -38,6 +42,15 @@ export type SignedTerms =
 
 /** Undefined for an entry that cannot be signed here. `extensions` are those of the challenge. */
 export function readTerms(accepted: JsonObject, extensions: JsonObject): Terms | undefined {
+  return readSvmTerms(accepted) ?? readEvmTerms(accepted, extensions)
+}
+
+/** The scheme of an entry. */
+export function schemeOf(terms: Terms): SchemeName {
+  return terms.kind === 'svm' ? terms.scheme : terms.settlement.scheme
+}
+
+function readEvmTerms(accepted: JsonObject, extensions: JsonObject): EvmTerms | undefined {
   const { network, amount, asset, payTo, maxTimeoutSeconds } = accepted
   const settlement = readSettlement(accepted, extensions)
   const known = typeof network === 'string' ? findNetwork(network) : undefined
@@ -48,6 +61,7 @@ export function readTerms(accepted: JsonObject, extensions: JsonObject): Terms |
   // A token we do not know could be worth anything.
   if (typeof asset !== 'string' || asset.toLowerCase() !== known.token.address.toLowerCase()) return undefined
   return {
+    kind: 'evm',
     network: known,
     amount: BigInt(amount),
     payTo,

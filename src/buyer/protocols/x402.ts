@@ -4,38 +4,37 @@ import {
   decodeJson,
   metaOf,
   readHash,
+  readSvmSignature,
   type Offer,
   type PaymentReceipt,
   type Reply,
   type PayingProtocol,
-  type Signer,
   type Signing,
 } from './paying-protocol.ts'
 import { signPermit } from './sign-permit.ts'
+import { signSvmTransfer } from './sign-svm-transfer.ts'
 import { signTransfer } from './sign-transfer.ts'
-import { readTerms, type SchemeName, SCHEMES, type Terms } from './x402-terms.ts'
+import { readTerms, type SchemeName, schemeOf, SCHEMES, type SignedTerms, type Terms } from './x402-terms.ts'
 
 /** x402 v2 by some of its schemes, in order of preference, on a network of the table. */
 export function x402By(schemes: readonly SchemeName[]): PayingProtocol {
   return {
     name: 'x402',
-    readOffer: (reply) => {
+    readOffers: (reply) => {
       const required =
         reply.kind === 'tool'
           ? reply.result['structuredContent']
           : decodeJson(reply.headers.get('payment-required') ?? '')
       if (!isJsonObject(required) || required['x402Version'] !== 2 || !Array.isArray(required['accepts']))
-        return undefined
+        return []
       const extensions = isJsonObject(required['extensions']) ? required['extensions'] : {}
       const offered = required['accepts'].flatMap((accepted) => {
         const terms = isJsonObject(accepted) ? readTerms(accepted, extensions) : undefined
         return terms === undefined ? [] : [terms]
       })
-      for (const scheme of schemes) {
-        const terms = offered.find(({ settlement }) => settlement.scheme === scheme)
-        if (terms !== undefined) return offerOf(terms, required)
-      }
-      return undefined
+      return schemes.flatMap((scheme) =>
+        offered.filter((terms) => schemeOf(terms) === scheme).map((terms) => offerOf(terms, required)),
+      )
     },
     readReceipt: (reply) => {
       const response = settlementResponse(reply)
@@ -58,7 +57,7 @@ function settlementResponse(reply: Reply): JsonObject | undefined {
 function readReceipt({ transaction, amount, extra }: JsonObject): PaymentReceipt {
   const isAmount = typeof amount === 'string' && /^\d{1,21}$/.test(amount)
   return {
-    transaction: readHash(transaction),
+    transaction: readHash(transaction) ?? readSvmSignature(transaction),
     amount: isAmount ? toMicros(BigInt(amount)) : undefined,
     usage: isJsonObject(extra) ? extra['usage'] : undefined,
   }
@@ -83,27 +82,40 @@ export function readSignedReceipts(reply: Reply): Readonly<Record<string, string
 }
 
 function offerOf(terms: Terms, required: JsonObject): Offer {
-  const { network, amount, payTo, settlement } = terms
-  return {
+  const { network, amount, payTo } = terms
+  const shown = {
     protocol: 'x402',
     network: network.id,
     money: `${network.token.symbol} on ${network.title}`,
     // Every token of the table is a dollar of six decimals.
     amount: toMicros(amount),
-    amountIs: settlement.scheme === 'upto' ? 'ceiling' : 'price',
+    amountIs: schemeOf(terms) === 'upto' ? 'ceiling' : 'price',
     payTo,
     fee: 'seller',
-    sign: (signer) => sign(terms, required, signer),
+  } as const
+  if (terms.kind === 'svm')
+    return {
+      ...shown,
+      account: 'svm',
+      sign: async (signer) => pack(terms, required, await signSvmTransfer(terms, signer)),
+    }
+  const { settlement } = terms
+  return {
+    ...shown,
+    account: 'evm',
+    sign: async (signer) =>
+      pack(
+        terms,
+        required,
+        settlement.scheme === 'upto'
+          ? await signPermit(terms, settlement, signer)
+          : await signTransfer(terms, signer),
+      ),
   }
 }
 
-/** Signs an offer and packs it as a PaymentPayload. */
-async function sign(terms: Terms, required: JsonObject, signer: Signer): Promise<Signing> {
-  const { settlement, accepted } = terms
-  const signed =
-    settlement.scheme === 'upto'
-      ? await signPermit(terms, settlement, signer)
-      : await signTransfer(terms, signer)
+/** Packs what was signed as a PaymentPayload. */
+function pack({ accepted }: Terms, required: JsonObject, signed: SignedTerms): Signing {
   if (signed.kind === 'unsigned') return signed
   const { resource, extensions } = required
   const payload = {
