@@ -13,12 +13,9 @@ export interface SandboxFile {
   readonly keys: { readonly x402: Key; readonly mpp: Key }
   /** Endpoints by chain id. */
   readonly rpcUrls: Readonly<Record<number, string>>
-  /** Absent where the sandbox has no Solana. */
-  readonly svm: { readonly key: SvmAccount; readonly rpcUrl: string } | undefined
+  /** Undefined where the sandbox has no Solana. `network`: CAIP-2. */
+  readonly svm: { readonly key: SvmAccount; readonly network: string; readonly rpcUrl: string } | undefined
 }
-
-/** The network that the Solana of a sandbox stands in for. */
-export const SANDBOX_SVM_NETWORK = 'solana-devnet'
 
 /** Undefined where no sandbox has written one. */
 export function readSandbox(dataDir: string): SandboxFile | undefined {
@@ -56,9 +53,10 @@ function objectOf(value: unknown): JsonObject {
   return isJsonObject(value) ? value : {}
 }
 
-function svmOf({ payerKey, rpcUrl }: JsonObject): SandboxFile['svm'] {
+function svmOf({ payerKey, network, rpcUrl }: JsonObject): SandboxFile['svm'] {
   const key = typeof payerKey === 'string' ? openSvmAccount(payerKey) : undefined
-  return key === undefined || typeof rpcUrl !== 'string' ? undefined : { key, rpcUrl }
+  if (key === undefined || typeof network !== 'string' || typeof rpcUrl !== 'string') return undefined
+  return { key, network, rpcUrl }
 }
 
 function keyOf({ payerKey }: JsonObject): Key | undefined {

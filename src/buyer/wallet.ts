@@ -5,7 +5,7 @@ import type { BuyerEnv } from '../env/buyer-env.ts'
 import { EnvError } from '../env/env-error.ts'
 import type { BuyerRuntime } from './buyer-runtime.ts'
 import type { AccountKind, Offer, ProtocolName, Signing } from './protocols/paying-protocol.ts'
-import { readSandbox, SANDBOX_SVM_NETWORK } from './sandbox-file.ts'
+import { readSandbox } from './sandbox-file.ts'
 
 /** Keys that pay, and where they come from. */
 export interface Wallet {
@@ -15,7 +15,7 @@ export interface Wallet {
   readonly svm: SvmAccount | undefined
   /** Endpoints by chain id. */
   readonly rpcUrls: Readonly<Record<number, string>>
-  /** Endpoints of Solana by the nickname of the network. */
+  /** Endpoints of Solana by CAIP-2 id or nickname of the network. */
   readonly svmRpcUrls: Readonly<Record<string, string>>
 }
 
@@ -41,7 +41,7 @@ export function findWallet(url: URL, env: WalletEnv): Wallet | undefined {
       evm: sandbox.keys,
       svm: svm?.key,
       rpcUrls: sandbox.rpcUrls,
-      svmRpcUrls: svm === undefined ? {} : { [SANDBOX_SVM_NETWORK]: svm.rpcUrl },
+      svmRpcUrls: svm === undefined ? {} : { [svm.network]: svm.rpcUrl },
     }
   }
   const svm = readSvmKey(env)
@@ -73,7 +73,11 @@ export async function signOffer(
 ): Promise<Signing> {
   const { account, protocol } = offer
   if (account === 'svm' && svm !== undefined)
-    return offer.sign({ key: svm, rpcUrl: (nickname) => svmRpcUrls[nickname], random })
+    return offer.sign({
+      key: svm,
+      rpcUrl: ({ id, nickname }) => svmRpcUrls[id] ?? svmRpcUrls[nickname],
+      random,
+    })
   if (account === 'evm' && evm !== undefined)
     return offer.sign({
       key: evm[protocol],

@@ -24,7 +24,10 @@ export async function previewRevision(
   const baseUrl = baseUrlOf(env)
   const payTo = env.payTo ?? catalog.payments.payTo
   const payToSolana = env.payToSolana ?? catalog.payments.payToSolana
-  const payments = payTo === undefined && payToSolana === undefined ? { ...catalog.payments, x402: undefined } : catalog.payments
+  const payments =
+    payTo === undefined && payToSolana === undefined
+      ? { ...catalog.payments, x402: undefined }
+      : catalog.payments
   const config = {
     ...paymentConfig(env, catalog),
     payTo: payTo ?? '',

@@ -6,7 +6,7 @@ import { adoptChains, startChains, type Chains } from './chains.ts'
 import type { EvmChain } from './evm/chain.ts'
 import { lock } from './lock.ts'
 import { readState, writeSecret, type SandboxState } from './state.ts'
-import type { SvmChain } from './svm/chain.ts'
+import { SVM_NETWORK, type SvmChain } from './svm/chain.ts'
 import { encodeBase58 } from '../engine/base/base58.ts'
 import { createSvmAccount } from '../engine/base/svm-signature.ts'
 import type { TempoChain } from './tempo/chain.ts'
@@ -45,6 +45,8 @@ export interface Sandbox {
   /** Absent when `litesvm` is not installed. Keys are 64 bytes in base58. */
   readonly svm?: {
     readonly rpcUrl: string
+    /** CAIP-2: the network that the chain stands in for. */
+    readonly network: string
     readonly mint: string
     readonly payerKey: string
     readonly feePayerKey: string
@@ -119,7 +121,15 @@ function forClients({ evm, tempo, svm }: SandboxState) {
   return {
     evm: { rpcUrl: evm.rpcUrl, chainId: evm.chainId, asset, payerKey: evm.payerKey, payTo },
     tempo: { rpcUrl: tempo.rpcUrl, chainId: tempo.chainId, currency, payerKey: tempo.payerKey, recipient },
-    ...(svm && { svm: { rpcUrl: svm.rpcUrl, mint: svm.mint, payerKey: svm.payerKey, payTo: svm.payTo } }),
+    ...(svm && {
+      svm: {
+        rpcUrl: svm.rpcUrl,
+        network: SVM_NETWORK,
+        mint: svm.mint,
+        payerKey: svm.payerKey,
+        payTo: svm.payTo,
+      },
+    }),
   }
 }
 

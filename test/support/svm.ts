@@ -57,7 +57,7 @@ export async function signSvmPayment({ chain, buyer, requirements }: SvmSale) {
 }
 
 /** The official facilitator of scheme exact, without its server. */
-export function svmFacilitator({ chain, feePayer }: SvmSale): ExactFacilitator {
+export function svmFacilitator({ chain, feePayer }: Pick<SvmSale, 'chain' | 'feePayer'>): ExactFacilitator {
   return new ExactFacilitator(toFacilitatorSvmSigner(feePayer, { defaultRpcUrl: chain.rpcUrl }))
 }
 

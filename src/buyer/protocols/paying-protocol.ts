@@ -1,6 +1,7 @@
 import { decodeBase58 } from '../../engine/base/base58.ts'
 import { isJsonObject, type Json, type JsonObject, parseJson } from '../../engine/base/json.ts'
 import type { Micros } from '../../engine/base/money.ts'
+import type { SvmNetwork } from '../../engine/base/networks.ts'
 import type { SvmAccount } from '../../engine/base/svm-signature.ts'
 
 export type ProtocolName = 'x402' | 'mpp'
@@ -65,8 +66,8 @@ export interface EvmSigner {
 /** What an offer on Solana needs to be signed. */
 export interface SvmSigner {
   readonly key: SvmAccount
-  /** Endpoint of a network by its nickname, when one is known. */
-  readonly rpcUrl: (nickname: string) => string | undefined
+  /** Endpoint of a network, when one is known. */
+  readonly rpcUrl: (network: SvmNetwork) => string | undefined
   readonly random: (bytes: number) => Uint8Array
 }
 

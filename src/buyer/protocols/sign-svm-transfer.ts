@@ -25,12 +25,13 @@ export async function signSvmTransfer(
   const { network, amount, payTo, feePayer, memo } = terms
   const { token, title, nickname } = network
   const payer = key.address
-  if (feePayer === payer) return unsigned('the seller names the account that buys as the one that pays the fee')
+  if (feePayer === payer)
+    return unsigned('the seller names the account that buys as the one that pays the fee')
   if (payTo === payer) return unsigned('the seller is the account that buys')
   const source = tokenAccountOf(payer, token.address)
   const destination = tokenAccountOf(payTo, token.address)
   if (source === undefined || destination === undefined) return unsigned('an account has no token account')
-  const blockhash = await latestBlockhash(rpcUrl(nickname) ?? network.rpcUrl)
+  const blockhash = await latestBlockhash(rpcUrl(network) ?? network.rpcUrl)
   if (blockhash === undefined) {
     const variable = `RPC_URL_${nickname.toUpperCase().replace('-', '_')}`
     return unsigned(`a node of ${title} must name a block, and none answers: set ${variable}`)
@@ -57,7 +58,11 @@ export async function signSvmTransfer(
         data: transferChecked(amount, token.decimals),
       },
       // Two purchases of the same price in one block would otherwise be one transaction.
-      { program: MEMO_PROGRAM, accounts: [], data: Buffer.from(memo ?? Buffer.from(random(16)).toString('hex')) },
+      {
+        program: MEMO_PROGRAM,
+        accounts: [],
+        data: Buffer.from(memo ?? Buffer.from(random(16)).toString('hex')),
+      },
     ],
   })
   const noSignature = new Uint8Array(64)

@@ -7,6 +7,8 @@ import type { Fault } from './faults.ts'
 
 /** USDC of Solana’s test network devnet: clients know it, so they pay here as they come. */
 export const DEVNET_USDC = '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU'
+/** CAIP-2 of devnet. */
+export const SVM_NETWORK = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1'
 /** Of devnet, since clients may compare it with what they expect. */
 const DEVNET_GENESIS = 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG'
 

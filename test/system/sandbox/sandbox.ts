@@ -79,6 +79,7 @@ t.test('creates a funded wallet and a settler with gas', async (t) => {
     },
     svm: {
       rpcUrl: svm.rpcUrl,
+      network: 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1',
       mint: '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU',
       payerKey: svm.payerKey,
       payTo: svm.payTo,
