@@ -39,10 +39,14 @@ export function printBanner({ terminal, env }: Call, app: OpenRatecard, log: Log
     for (const { network, payTo } of networks.x402.of(x402)) {
       say(`x402: ${network.title} (${network.id}), ${network.token.symbol} to ${payTo}`)
     }
-    for (const { network, missing } of networks.x402.closed(x402)) {
+    for (const { network, payTo } of networks.svm.of(x402)) {
+      say(`x402: ${network.title} (${network.id}), ${network.token.symbol} to ${payTo}`)
+    }
+    for (const { network, missing } of [...networks.x402.closed(x402), ...networks.svm.closed(x402)]) {
       warn(`x402: ${network.title} (${network.id}) is not offered: ${missing.join(' and ')} missing`)
     }
-    for (const caution of networks.x402.cautions(x402)) warn(`x402: ${caution}`)
+    for (const caution of [...networks.x402.cautions(x402), ...networks.svm.cautions(x402)])
+      warn(`x402: ${caution}`)
   }
   if (mpp !== undefined) {
     const missing = networks.mpp.missing(mpp)

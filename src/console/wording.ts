@@ -1,5 +1,5 @@
 import { formatShort, type Micros, shortDecimal } from '../engine/base/money.ts'
-import { amountOf, findNetwork, TEMPO_NETWORKS } from '../engine/base/networks.ts'
+import { amountOf, findAnyNetwork, TEMPO_NETWORKS } from '../engine/base/networks.ts'
 import type { TemplateContext } from '../engine/documents/template.ts'
 
 /** `$1,234.50`: all decimals that say something, two at least. */
@@ -30,7 +30,7 @@ export function exactAmount(atomic: bigint, network: string, asset: string): str
 /** The title of a network by its CAIP-2 id. */
 export function networkTitle(id: string): string {
   return (
-    findNetwork(id)?.title ?? TEMPO_NETWORKS.find(({ chainId }) => id === `eip155:${chainId}`)?.title ?? id
+    findAnyNetwork(id)?.title ?? TEMPO_NETWORKS.find(({ chainId }) => id === `eip155:${chainId}`)?.title ?? id
   )
 }
 

@@ -201,7 +201,8 @@ export class Reader {
   svmRpcUrls(): Record<string, string> {
     return Object.fromEntries(
       ['solana', 'solana-devnet'].flatMap((nickname) => {
-        const url = this.url(`RPC_URL_${nickname.toUpperCase().replace('-', '_')}`)
+        const name = `RPC_URL_${nickname.toUpperCase().replace('-', '_')}`
+        const url = this.#names.includes(name) ? this.url(name) : undefined
         return url === undefined ? [] : [[nickname, url]]
       }),
     )

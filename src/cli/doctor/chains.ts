@@ -2,7 +2,11 @@ import { countOf } from '../../engine/base/words.ts'
 import type { Catalog } from '../../engine/catalog/catalog.ts'
 import { FEW, formatCoin } from '../../engine/chains/evm/gas-balance.ts'
 import type { AllNetworks, PaymentConfig } from '../../engine/app/compose.ts'
-import { findNetwork, type Network } from '../../engine/base/networks.ts'
+import { VARIABLES } from '../../engine/app/setting-names.ts'
+import { findNetwork, findSvmNetwork, type Network, type SvmNetwork } from '../../engine/base/networks.ts'
+import { formatSol } from '../../engine/chains/svm/fee-losses.ts'
+import { SvmChain } from '../../engine/chains/svm/svm-chain.ts'
+import { checkSvmNetwork, isFew, paymentsFrom } from '../../engine/x402/exact-svm/svm-check.ts'
 import { isLoopback } from '../../engine/base/loopback.ts'
 import { askChainId, checkNetwork, type NetworkCheck } from '../../engine/x402/exact-evm/network-check.ts'
 import { addressOfKey } from '../../engine/chains/evm/signature.ts'
@@ -17,14 +21,17 @@ export async function checkChains(
   paymentNetworks: AllNetworks,
 ): Promise<CheckResult[]> {
   const networks = (x402?.networks ?? []).flatMap((id) => findNetwork(id) ?? [])
+  const svmNetworks = (x402?.networks ?? []).flatMap((id) => findSvmNetwork(id) ?? [])
   const results = await Promise.all([
     ...networks.map((network) => checkConfigured(network, config)),
+    ...svmNetworks.map((network) => checkSvmConfigured(network, config)),
     ...(mpp === undefined ? [] : [checkTempo(mpp.chain, config, paymentNetworks.mpp.missing(mpp))]),
     ...(x402 === undefined || config.facilitators.length === 0
       ? []
       : [checkFacilitators(x402, paymentNetworks)]),
   ])
-  const cautions = x402 === undefined ? [] : paymentNetworks.x402.cautions(x402)
+  const { x402: evm, svm } = paymentNetworks
+  const cautions = x402 === undefined ? [] : [...evm.cautions(x402), ...svm.cautions(x402)]
   return [...results.flat(), ...cautions.map((caution) => warns('facilitator', caution))]
 }
 
@@ -43,6 +50,41 @@ async function checkConfigured(
   if (wrong.some(({ level }) => level === 'fails')) return wrong
   const { token, gas } = await checkNetwork(network, url, signers, systemRuntime.caller)
   return [...wrong, checkToken(network, token), ...gas.map((each) => checkGas(network, each))]
+}
+
+async function checkSvmConfigured(
+  network: SvmNetwork,
+  { svmRpcUrls = {}, feePayers = [], facilitators, payToSolana = '' }: PaymentConfig,
+): Promise<CheckResult[]> {
+  const { id, title, coin } = network
+  const url = svmRpcUrls[id]
+  const variable = VARIABLES.svmRpcUrl(network)
+  if (payToSolana === '') return [fails(title, 'PAY_TO names no address of Solana')]
+  if (url === undefined) {
+    const missing = [variable, ...(feePayers.length === 0 ? [VARIABLES.feePayers] : [])]
+    return facilitators.length > 0 ? [] : [warns(title, `not offered before ${areSet(missing)}`)]
+  }
+  const chain = new SvmChain(url, systemRuntime.caller)
+  const addresses = feePayers.map(({ address }) => address)
+  const { account, feePayers: balances } = await checkSvmNetwork(chain, network, payToSolana, addresses)
+  if (account.kind === 'unreachable') return [fails(title, `${variable} does not answer`)]
+  const isOpen = url.startsWith('http://') && !isLoopback(url)
+  return [
+    account.kind === 'ready'
+      ? ok(title, `${payToSolana} is paid in its token account ${account.address}`)
+      : fails(title, account.remedy),
+    ...(isOpen
+      ? [warns(title, `${variable} is used without TLS: anyone on the network path can forge settlements`)]
+      : []),
+    ...balances.map(({ address, balance }) => {
+      if (balance === undefined) return fails(title, `${variable} does not return the balance of ${address}`)
+      const payments = paymentsFrom(balance)
+      const has = `fee payer ${address} has ${formatSol(balance)} ${coin}`
+      if (payments === 0n) return fails(title, `${has}: not enough for a payment, send it more`)
+      const message = `${has}, for ${countOf(Number(payments), 'payment')}`
+      return isFew(payments) ? warns(title, `${message}: send it more`) : ok(title, message)
+    }),
+  ]
 }
 
 async function checkEndpoint(title: string, chainId: number, url: string): Promise<CheckResult[]> {
@@ -99,7 +141,9 @@ async function checkFacilitators(
   paymentNetworks: AllNetworks,
 ): Promise<CheckResult[]> {
   const lines: string[] = []
-  await paymentNetworks.x402.survey(x402, (line) => lines.push(line.replace(/^x402: /, '')))
+  const take = (line: string): void => void lines.push(line.replace(/^x402: /, ''))
+  await paymentNetworks.x402.survey(x402, take)
+  await paymentNetworks.svm.survey(x402, take)
   if (lines.length === 0) return [ok('facilitator', 'settles every network that is assigned to it')]
   return lines.map((line) => fails('facilitator', line))
 }

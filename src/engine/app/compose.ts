@@ -207,6 +207,8 @@ export function schemesOf(x402: X402Terms, networks: AllNetworks): readonly Sche
     reachable: networks.x402.reachable(x402),
   })
   const order = [...x402.schemes, exact.name, upto.name, channels.name]
-  const built = [exact, exactSvm, upto, channels].toSorted((a, b) => order.indexOf(a.name) - order.indexOf(b.name))
+  const built = [exact, exactSvm, upto, channels].toSorted(
+    (a, b) => order.indexOf(a.name) - order.indexOf(b.name),
+  )
   return [...(isClosed ? [] : built), ...networks.schemes.map((schemeOf) => schemeOf(x402))]
 }

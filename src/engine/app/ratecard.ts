@@ -24,7 +24,13 @@ import { SETTINGS } from '../../settings.ts'
 import { ResourceStack } from '../base/resource-stack.ts'
 import type { Mark } from '../catalog/load.ts'
 import { inOrder } from '../x402/x402.ts'
-import { forbiddenNetworks, invalidConfig, missingConfig, movedPayees, type Payees } from './config-problems.ts'
+import {
+  forbiddenNetworks,
+  invalidConfig,
+  missingConfig,
+  movedPayees,
+  type Payees,
+} from './config-problems.ts'
 import { CatalogReload, errorsOf, type Reload } from './catalog-reload.ts'
 import { CatalogSource } from './catalog-source.ts'
 import { openWebhooks } from '../webhooks/webhooks.ts'
@@ -333,7 +339,8 @@ async function compose(
   const inspect = (): void => {
     const { x402 } = service.revision().catalog.payments
     if (x402 === undefined) return
-    for (const look of [networks.x402.survey, networks.x402.inspect, networks.svm.inspect])
+    const { x402: evm, svm } = networks
+    for (const look of [evm.survey, evm.inspect, svm.survey, svm.inspect])
       void look(x402, log).then((found) => {
         if (found !== 'changed') return
         void service.offerAnew().catch(report)

@@ -31,8 +31,7 @@ export const VARIABLES: OptionNames = {
   dataDir: dataDir.variable,
   rpcUrl: (chainId) => rpcUrls.variable.replace(/\d+$/, String(chainId)),
   feePayers: feePayerKeys.variable,
-  svmRpcUrl: ({ nickname }) =>
-    rpcUrls.variable.replace(/\d+$/, nickname.toUpperCase().replaceAll('-', '_')),
+  svmRpcUrl: ({ nickname }) => rpcUrls.variable.replace(/\d+$/, nickname.toUpperCase().replaceAll('-', '_')),
 }
 
 /** What settings are called in the options of `createRatecard`. */

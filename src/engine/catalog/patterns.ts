@@ -11,6 +11,10 @@ const FORMS: Readonly<Record<string, readonly [code: string, sentence: string]>>
     'duration_invalid',
     'must be a duration: a whole number and ms, s, m, h or d, such as 30s, 5m, 24h or 7d',
   ],
+  '^(0x[0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})$': [
+    'address_invalid',
+    'must be an address in quotes: "0x" and 40 hexadecimal digits, or one of Solana in base58',
+  ],
   '^0x[0-9a-fA-F]{40}$': ['address_invalid', 'must be an address in quotes: "0x" and 40 hexadecimal digits'],
   '^\\./': ['file_path_invalid', 'a file is named from the catalog’s folder: ./folder/file.json'],
   '^/': ['path_invalid', 'a path starts with "/"'],

@@ -1,6 +1,6 @@
 import { iconUrl, usesTestNetworks, type Catalog, type Operation } from '../catalog/catalog.ts'
 import { compact, type JsonObject } from '../base/json.ts'
-import { findNetwork } from '../base/networks.ts'
+import { findAnyNetwork } from '../base/networks.ts'
 import { joinSentences, sentence } from '../base/words.ts'
 import { isCallable, usualOffers } from './listed-operations.ts'
 import { type OperationView, UNAVAILABLE, viewRoute, viewTool } from './operation-view.ts'
@@ -105,7 +105,7 @@ function payments(catalog: Catalog, facts: Facts): JsonObject | undefined {
   const { network, asset } = offer ?? {}
   if (typeof network !== 'string' || typeof asset !== 'string') return undefined
   const testnet = usesTestNetworks(catalog.payments) ? true : undefined
-  const symbol = findNetwork(network)?.token.symbol
+  const symbol = findAnyNetwork(network)?.token.symbol
   return compact({
     protocol: 'x402',
     version: 2,

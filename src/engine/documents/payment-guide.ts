@@ -1,5 +1,5 @@
 import { usesTestNetworks, type Catalog } from '../catalog/catalog.ts'
-import { findNetwork } from '../base/networks.ts'
+import { findAnyNetwork } from '../base/networks.ts'
 import type { Facts } from './registry.ts'
 import { usualOffers } from './listed-operations.ts'
 
@@ -43,6 +43,6 @@ export function offeredNetworks(catalog: Catalog, facts: Facts): string {
   const ids = usualOffers(catalog, facts).flatMap(({ network }) =>
     typeof network === 'string' ? [network] : [],
   )
-  const named = [...new Set(ids)].map((id) => `${findNetwork(id)?.title ?? 'chain'} (${id})`)
+  const named = [...new Set(ids)].map((id) => `${findAnyNetwork(id)?.title ?? 'chain'} (${id})`)
   return named.length === 0 ? '' : `, for ${named.join(', ')}`
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Catalog, Route } from '../catalog/catalog.ts'
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import { formatDecimal } from '../base/money.ts'
-import { findAsset, findNetwork } from '../base/networks.ts'
+import { findAnyNetwork, findAsset, findNetwork } from '../base/networks.ts'
 import { sentence } from '../base/words.ts'
 import type { Facts } from './registry.ts'
 import { exampleUrl, javascriptFor, quotable } from './example-programs.ts'
@@ -120,7 +120,7 @@ function sampleOf(catalog: Catalog, facts: Facts, route: Route): string | undefi
 function networks(accepts: Json | undefined): string {
   const titles = (Array.isArray(accepts) ? accepts : []).flatMap((offer: Json) => {
     const id = isJsonObject(offer) ? text(offer['network']) : ''
-    return id === '' ? [] : [findNetwork(id)?.title ?? id]
+    return id === '' ? [] : [findAnyNetwork(id)?.title ?? id]
   })
   const last = titles.pop() ?? ''
   return titles.length === 0 ? last : `${titles.join(', ')} or ${last}`

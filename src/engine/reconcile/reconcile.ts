@@ -5,7 +5,7 @@ import { type RpcTransport } from '../base/runtime.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { isRefundDue } from '../ledger/payment-lifecycle.ts'
-import { findNetwork, NETWORKS } from '../base/networks.ts'
+import { findNetwork, findSvmNetwork, NETWORKS } from '../base/networks.ts'
 import { MppSource, onchainNames } from '../mpp/memo-source.ts'
 import { showsRefund } from '../refunds/refund-proof.ts'
 import { X402Source } from '../x402/exact-evm/authorization-source.ts'
@@ -63,6 +63,11 @@ export async function reconcile(settings: ReconcileSettings): Promise<Statement[
 
 async function statementOf(settings: ReconcileSettings, account: ReceivingAccount): Promise<Statement[]> {
   const { protocol, network, asset, questionable, refunds } = account
+  if (findSvmNetwork(network) !== undefined) {
+    const reason =
+      'payments on Solana are not compared yet: see them with "payments list", and at an explorer'
+    return questionable.size === 0 ? [] : [{ kind: 'unchecked', protocol, network, asset, reason }]
+  }
   const chainId = Number(/^eip155:(\d+)$/.exec(network)?.[1])
   const url = settings.rpcUrls[chainId]
   // A network of the past, with nothing to confirm on it.

@@ -26,7 +26,13 @@ import type { Listing } from './listing.ts'
 import { IDENTIFIER, IDENTIFIER_EXTENSION } from './payload.ts'
 import { svmOfferOf } from './exact-svm/svm-offer.ts'
 import { uptoOffer } from './upto-evm/upto-offer.ts'
-import { priceKindOf, requirementsOf, settleOrderOf, type NetworkOffer, type Requirements } from './requirements.ts'
+import {
+  priceKindOf,
+  requirementsOf,
+  settleOrderOf,
+  type NetworkOffer,
+  type Requirements,
+} from './requirements.ts'
 import { isOfferedInV1, offersInV1 } from './v1.ts'
 
 /**
@@ -289,9 +295,7 @@ function measuredRoutes(
       ]),
     ...(isExact ? x402.networks : [])
       .flatMap((id) => findSvmNetwork(id) ?? [])
-      .map((network) =>
-        svmOfferOf({ ...terms, network, payTo: ANY_SVM_ADDRESS, feePayer: ANY_SVM_ADDRESS }),
-      ),
+      .map((network) => svmOfferOf({ ...terms, network, payTo: ANY_SVM_ADDRESS, feePayer: ANY_SVM_ADDRESS })),
   ]
   const settings = { service, baseUrl, offers, v1: false, nextToken: () => '' }
   return routes.flatMap((route): MeasuredRoute[] => {

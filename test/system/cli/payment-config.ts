@@ -6,13 +6,14 @@ import type { Catalog } from '../../../src/engine/catalog/catalog.ts'
 import { openNetworks, type PaymentConfig } from '../../../src/engine/app/compose.ts'
 import { openLmdbLedger } from '../../../src/engine/ledger/lmdb/lmdb-ledger.ts'
 import { systemRuntime } from '../../../src/engine/base/runtime.ts'
-import { invalidConfig, missingConfig, movedPayee } from '../../../src/engine/app/config-problems.ts'
+import { invalidConfig, missingConfig, movedPayees } from '../../../src/engine/app/config-problems.ts'
 import { readEnv } from '../../../src/env.ts'
 import { developmentAddresses } from '../../../src/sandbox/known-keys.ts'
 import { compileRoutes } from '../../support/catalogs.ts'
 import { cdpKeyPair } from '../../support/facilitator.ts'
 
 const PAYEE = `0x${'1'.repeat(40)}`
+const SVM_PAYEE = '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU'
 const KEY = `0x${'b'.repeat(64)}` as const
 const DEVELOPER = {
   address: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
@@ -147,10 +148,11 @@ t.test(
 )
 
 t.test('accepts a payee in another spelling as the same payee', async (t) => {
-  const payTo = DEVELOPER.address
-  t.strictSame(movedPayee(payTo, payTo.toLowerCase()), [])
-  t.match(movedPayee(payTo, PAYEE), [/restart/])
-  t.match(movedPayee(payTo, ''), [/restart/])
+  const before = { payTo: DEVELOPER.address, payToSolana: SVM_PAYEE }
+  t.strictSame(movedPayees(before, { ...before, payTo: before.payTo.toLowerCase() }), [])
+  t.match(movedPayees(before, { ...before, payTo: PAYEE }), [/restart/])
+  t.match(movedPayees(before, { ...before, payTo: '' }), [/restart/])
+  t.match(movedPayees(before, { ...before, payToSolana: SVM_PAYEE.toLowerCase() }), [/restart/])
 })
 
 t.test('refuses a mistyped payee or key at start', async (t) => {

@@ -2,7 +2,14 @@ import { hasSoundChecksum, isAddress, toChecksum } from '../../base/address.ts'
 import { parseDuration } from '../../base/duration.ts'
 import { parseGwei } from '../../base/money.ts'
 import { isSvmAddress } from '../../base/base58.ts'
-import { findAnyNetwork, findNetwork, findSvmNetwork, NETWORKS, SVM_NETWORKS, TEMPO_NETWORKS } from '../../base/networks.ts'
+import {
+  findAnyNetwork,
+  findNetwork,
+  findSvmNetwork,
+  NETWORKS,
+  SVM_NETWORKS,
+  TEMPO_NETWORKS,
+} from '../../base/networks.ts'
 import { type CheckContext, deniedFiles, entriesOf, routesOf } from '../check-context.ts'
 import { didYouMean, error, type Issue, warning } from '../issue.ts'
 import type { Path } from '../yaml-document.ts'
@@ -68,10 +75,18 @@ function* checkPayees(context: CheckContext): Generator<Issue> {
     const at = typeof payees === 'string' ? PAY_TO : [...PAY_TO, index]
     const same = listed.findIndex((other) => isAddress(other) === isAddress(payee))
     if (same < index)
-      yield error('list_repeats', context.document.at(at), 'name one address for EVM networks, and one for Solana')
+      yield error(
+        'list_repeats',
+        context.document.at(at),
+        'name one address for EVM networks, and one for Solana',
+      )
     if (isAddress(payee)) yield* checkAddress(context, payee, at)
     else if (!isSvmAddress(payee))
-      yield error('address_invalid', context.document.at(at), `"${payee}" is no address of Solana: 32 bytes in base58`)
+      yield error(
+        'address_invalid',
+        context.document.at(at),
+        `"${payee}" is no address of Solana: 32 bytes in base58`,
+      )
   }
 }
 

@@ -12,9 +12,7 @@ export type SvmStatus =
   | { readonly kind: 'none' }
 
 /** What a simulation has shown. `error`: as the node writes it. */
-export type SvmSimulation =
-  | { readonly kind: 'passed' }
-  | { readonly kind: 'failed'; readonly error: Json }
+export type SvmSimulation = { readonly kind: 'passed' } | { readonly kind: 'failed'; readonly error: Json }
 
 /** How sure a block is: `confirmed` by votes, `finalized` when nothing can undo it. */
 type Commitment = 'confirmed' | 'finalized'

@@ -21,6 +21,7 @@ import type { ListingReport } from '../../payment/listing-report.ts'
 import { checkNetwork, warningsOf } from './network-check.ts'
 import { addressOfKey } from '../../chains/evm/signature.ts'
 import type { X402Terms } from '../scheme.ts'
+import { Reports } from './reports.ts'
 import { createLocalSettler } from './own-settler.ts'
 import { openContext, type SettlementContext } from './settlement-context.ts'
 import { type Settler } from './settler.ts'
@@ -226,20 +227,6 @@ async function healthOf(
   const trouble = isClosed ? 'too many transactions have failed lately' : stuck
   const { balances, unmined, totals } = signers
   return { network, balances, unmined, totals, reverts, gasLost: await losses.lastHour(), trouble }
-}
-
-/** Lines of a look that is repeated: each is reported when it is new. */
-class Reports {
-  #before = new Set<string>()
-
-  next(report: (line: string) => void): (line: string) => void {
-    const [before, now] = [this.#before, new Set<string>()]
-    this.#before = now
-    return (line) => {
-      now.add(line)
-      if (!before.has(line)) report(line)
-    }
-  }
 }
 
 function missing(network: Network, settings: NetworkSettings): string[] {

@@ -98,7 +98,9 @@ export function refusalOf(error: Json, { title, coin }: SvmNetwork): Refusal {
     }
   if (/already ?(?:been )?processed/i.test(text))
     return { code: 'invalid_exact_svm_already_processed', detail: 'the transaction is in a block already' }
-  if (/InsufficientFundsForFee|InsufficientFundsForRent|AccountNotFound|no record of a prior credit/i.test(text))
+  if (
+    /InsufficientFundsForFee|InsufficientFundsForRent|AccountNotFound|no record of a prior credit/i.test(text)
+  )
     return {
       code: 'chain_unavailable',
       detail: `the account that pays the fees here has no ${coin}; nothing was charged`,

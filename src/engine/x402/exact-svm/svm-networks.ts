@@ -1,4 +1,3 @@
-import { isSvmAddress } from '../../base/base58.ts'
 import { findSvmNetwork, SVM_NETWORKS, type SvmNetwork } from '../../base/networks.ts'
 import type { Deadline, HttpTransport, RpcTransport } from '../../base/runtime.ts'
 import { tokenAccountOf } from '../../base/token-account.ts'
@@ -15,6 +14,7 @@ import {
 } from '../facilitators/facilitator-client.ts'
 import { ListingReports } from '../facilitators/listing-reports.ts'
 import { observed, type OnFacilitatorOutcome } from '../facilitators/observed-facilitator.ts'
+import { Reports } from '../exact-evm/reports.ts'
 import { PayerLimits } from '../exact-evm/payer-limits.ts'
 import type { X402Terms } from '../scheme.ts'
 import { createOwnSettler } from './own-settler.ts'
@@ -45,6 +45,8 @@ interface SvmNetworkSettings {
   readonly noteFacilitator?: OnFacilitatorOutcome | undefined
 }
 
+type Look = (x402: X402Terms, report: (line: string) => void) => Promise<'as before' | 'changed'>
+
 /** The Solana networks on which payments are accepted, each with its settlement. */
 export interface SvmNetworks {
   /** Networks of the catalog that can be offered now. */
@@ -55,11 +57,10 @@ export interface SvmNetworks {
   closed(x402: X402Terms): readonly { readonly network: SvmNetwork; readonly missing: readonly string[] }[]
   /** What an operator should know of networks that are offered, one sentence each. */
   cautions(x402: X402Terms): readonly string[]
-  /**
-   * Looks at the networks of the catalog: the token account of the payee, the money of our fee payers, and who pays the
-   * fees where facilitators settle. `changed`: other networks are offered from now on.
-   */
-  inspect(x402: X402Terms, report: (line: string) => void): Promise<'as before' | 'changed'>
+  /** Asks the facilitators who pays the fees, where they settle. `changed`: other networks are offered from now on. */
+  readonly survey: Look
+  /** Looks at the token account of the payee, and at the money of our fee payers. */
+  readonly inspect: Look
 }
 
 /** A network is offered when it can settle: an RPC endpoint and a fee payer, or a facilitator that names its own. */
@@ -77,14 +78,12 @@ export function openSvmNetworks(settings: SvmNetworkSettings): SvmNetworks {
     }),
   )
   const isOwn = ({ id }: SvmNetwork): boolean => chains.has(id) && settings.feePayers.length > 0
-  const settlers = new Map(
-    SVM_NETWORKS.map((network) => [network.id, settlerOf(network)]),
-  )
+  const settlers = new Map(SVM_NETWORKS.map((network) => [network.id, settlerOf(network)]))
   /** The account of a facilitator that pays the fees, by network. */
   const theirFeePayers = new Map<string, string>()
   /** Networks on which nobody could be paid. */
   const withdrawn = new Set<string>()
-  let reported = new Set<string>()
+  const [inspected, surveyed] = [new Reports(), new Reports()]
 
   function settlerOf(network: SvmNetwork): SvmSettler {
     const chain = chains.get(network.id)
@@ -153,11 +152,38 @@ export function openSvmNetworks(settings: SvmNetworkSettings): SvmNetworks {
     const { problems, kinds } = await surveyFacilitators(facilitators, networks)
     problems.forEach((line) => report(`x402: ${line}`))
     for (const { id, title } of networks) {
-      const kind = kinds.find((each) => takes(each, id) && isSvmAddress(each.feePayer ?? ''))
+      const kind = kinds.find((each) => takes(each, id) && each.feePayer !== undefined)
       if (kind?.feePayer !== undefined) theirFeePayers.set(id, kind.feePayer)
       else if (kinds.some((each) => takes(each, id)))
-        report(`x402: ${title} (${id}) cannot be offered: the facilitator names no account that pays the fees`)
+        report(
+          `x402: ${title} (${id}) cannot be offered: the facilitator names no account that pays the fees`,
+        )
     }
+  }
+
+  const inspect = async (network: SvmNetwork, report: (line: string) => void): Promise<void> => {
+    const chain = chains.get(network.id)
+    if (chain === undefined) return
+    const payers = isOwn(network) ? settings.feePayers.map(({ address }) => address) : []
+    const check = await checkSvmNetwork(chain, network, payTo, payers)
+    svmWarningsOf(network, check).forEach(report)
+    // A node that does not answer proves nothing.
+    if (check.account.kind === 'unreachable') return
+    if (check.account.kind === 'ready') withdrawn.delete(network.id)
+    else withdrawn.add(network.id)
+  }
+  const openable = (x402: X402Terms): SvmNetwork[] =>
+    networksOf(x402).filter((network) => missingFor(network).length === 0)
+  const offered = (x402: X402Terms): string =>
+    JSON.stringify(networksOf(x402).map((each) => [each.id, feePayerOf(each), withdrawn.has(each.id)]))
+  const look = async (
+    x402: X402Terms,
+    report: (line: string) => void,
+    at: (report: (line: string) => void) => Promise<void>,
+  ): Promise<'as before' | 'changed'> => {
+    const before = offered(x402)
+    await at(report)
+    return offered(x402) === before ? 'as before' : 'changed'
   }
 
   return {
@@ -176,38 +202,17 @@ export function openSvmNetworks(settings: SvmNetworkSettings): SvmNetworks {
           const name = settings.names.svmRpcUrl(network)
           return `${network.title} (${network.id}) is settled by a facilitator alone: without ${name} an unknown settlement stays unknown, and nobody checks that your token account exists`
         }),
-    inspect: async (x402, toOperator) => {
-      const lines = new Set<string>()
-      const report = (line: string): void => {
-        lines.add(line)
-        if (!reported.has(line)) toOperator(line)
-      }
-      const offered = (): string =>
-        networksOf(x402)
-          .map((network) => `${network.id} ${feePayerOf(network)} ${withdrawn.has(network.id)}`)
-          .join()
-      const before = offered()
-      const networks = networksOf(x402).filter((network) => missingFor(network).length === 0)
-      await survey(
-        networks.filter((network) => !isOwn(network)),
-        report,
-      )
-      await Promise.all(
-        networks.map(async (network) => {
-          const chain = chains.get(network.id)
-          if (chain === undefined) return
-          const payers = isOwn(network) ? settings.feePayers.map(({ address }) => address) : []
-          const check = await checkSvmNetwork(chain, network, payTo, payers)
-          svmWarningsOf(network, check).forEach(report)
-          // A node that does not answer proves nothing.
-          if (check.account.kind === 'unreachable') return
-          if (check.account.kind === 'ready') withdrawn.delete(network.id)
-          else withdrawn.add(network.id)
-        }),
-      )
-      reported = lines
-      return offered() === before ? 'as before' : 'changed'
-    },
+    survey: (x402, toOperator) =>
+      look(x402, surveyed.next(toOperator), (report) =>
+        survey(
+          openable(x402).filter((network) => !isOwn(network)),
+          report,
+        ),
+      ),
+    inspect: (x402, toOperator) =>
+      look(x402, inspected.next(toOperator), async (report) => {
+        await Promise.all(openable(x402).map((network) => inspect(network, report)))
+      }),
   }
 }
 

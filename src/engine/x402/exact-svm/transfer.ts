@@ -51,8 +51,15 @@ const TRANSFER_CHECKED = 12
 export function readTransfer({ accounts, signatures, instructions }: SvmTransaction): ReadTransfer {
   const [feePayer = '', payer = ''] = accounts
   const [limit, price, move, ...others] = instructions
-  if (limit === undefined || price === undefined || move === undefined || instructions.length > MOST_INSTRUCTIONS)
-    return refuse(`it has ${instructions.length} instructions, not ${LEAST_INSTRUCTIONS} to ${MOST_INSTRUCTIONS}`)
+  if (
+    limit === undefined ||
+    price === undefined ||
+    move === undefined ||
+    instructions.length > MOST_INSTRUCTIONS
+  )
+    return refuse(
+      `it has ${instructions.length} instructions, not ${LEAST_INSTRUCTIONS} to ${MOST_INSTRUCTIONS}`,
+    )
   if (instructions.some(({ program, accounts: used }) => program === feePayer || used.includes(feePayer)))
     return refuse('its fee payer occurs in an instruction')
   if (signatures.length !== 2) return refuse('its signers are not the fee payer and the payer')
@@ -61,7 +68,8 @@ export function readTransfer({ accounts, signatures, instructions }: SvmTransact
   if (units > MOST_UNITS) return refuse(`its compute unit limit is above ${MOST_UNITS}`)
   const unitPrice = readUnitPrice(price)
   if (unitPrice === undefined) return refuse('its second instruction does not set the compute unit price')
-  if (unitPrice > MOST_UNIT_PRICE) return refuse(`its compute unit price is above ${MOST_UNIT_PRICE} micro-lamports`)
+  if (unitPrice > MOST_UNIT_PRICE)
+    return refuse(`its compute unit price is above ${MOST_UNIT_PRICE} micro-lamports`)
   const fee = feeOf(signatures.length, units, unitPrice)
   if (fee > MOST_FEE) return refuse(`its fee is above ${MOST_FEE} lamports`)
   const moved = readMove(move)
@@ -101,7 +109,14 @@ function readMove({ program, accounts, data }: Instruction): Move | undefined {
   if (authority === undefined || signers.length > 0) return undefined
   if (source === undefined || mint === undefined || destination === undefined) return undefined
   const view = viewOf(data)
-  return { source, mint, destination, authority, amount: view.getBigUint64(1, true), decimals: view.getUint8(9) }
+  return {
+    source,
+    mint,
+    destination,
+    authority,
+    amount: view.getBigUint64(1, true),
+    decimals: view.getUint8(9),
+  }
 }
 
 /** What is wrong with the instructions after the transfer. */

@@ -1,6 +1,6 @@
 import { FACILITATOR_SETTLE_MS } from '../../base/money-times.ts'
 import { isTransactionHash } from '../../chains/evm/log-scanner.ts'
-import { decodeBase58 } from '../../base/base58.ts'
+import { decodeBase58, isSvmAddress } from '../../base/base58.ts'
 import { isJsonObject, parseJson } from '../../base/json.ts'
 import type { Network } from '../../base/networks.ts'
 import type { HttpResponse, Runtime } from '../../base/runtime.ts'
@@ -70,7 +70,7 @@ export interface SupportedKind {
   /** CAIP-2, or a namespace with an asterisk. */
   readonly network: string
   /** On Solana, the account that pays for the transactions. */
-  readonly feePayer: string | undefined
+  readonly feePayer?: string
 }
 
 const VERIFY_MS = 8_000
@@ -201,9 +201,10 @@ function asSupportedKinds(body: unknown): readonly SupportedKind[] | undefined {
   return body['kinds'].flatMap((kind: unknown): SupportedKind[] => {
     if (!isJsonObject(kind)) return []
     const { x402Version, scheme, network, extra } = kind
-    const feePayer = isJsonObject(extra) ? asText(extra['feePayer']) : undefined
+    const named = isJsonObject(extra) ? (asText(extra['feePayer']) ?? '') : ''
+    const feePayer = isSvmAddress(named) ? { feePayer: named } : {}
     return typeof x402Version === 'number' && typeof scheme === 'string' && typeof network === 'string'
-      ? [{ x402Version, scheme, network, feePayer }]
+      ? [{ x402Version, scheme, network, ...feePayer }]
       : []
   })
 }
@@ -279,7 +280,7 @@ export async function surveyFacilitators(
 }
 
 /** Whether an entry of a facilitator’s list is scheme exact on this network, in version 2. */
-export function takes({ x402Version, scheme, network }: Omit<SupportedKind, 'feePayer'>, id: string): boolean {
+export function takes({ x402Version, scheme, network }: SupportedKind, id: string): boolean {
   const [namespace = ''] = id.split(':')
   return x402Version === 2 && scheme === 'exact' && (network === id || network === `${namespace}:*`)
 }
