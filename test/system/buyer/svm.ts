@@ -2,22 +2,32 @@ import t, { type Test } from 'tap'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createKeyPairSignerFromPrivateKeyBytes } from '@solana/kit'
 import { encodeBase58 } from '../../../src/engine/base/base58.ts'
 import { createSvmAccount } from '../../../src/engine/base/svm-signature.ts'
 import type { JsonObject } from '../../../src/engine/base/json.ts'
-import { startSvmChain, type SvmChain } from '../../../src/sandbox/svm/chain.ts'
+import { adoptSvmChain, startSvmChain, type SvmChain } from '../../../src/sandbox/svm/chain.ts'
+import { openBridge } from '../../support/bridge.ts'
+import { writeShop } from '../../support/catalogs.ts'
 import { at } from '../../support/documents.ts'
 import { listening } from '../../support/http.ts'
 import { runLine, type Ran } from '../../support/run-command.ts'
-import { nodeCommand } from '../../support/server.ts'
+import { nodeCommand, startServer } from '../../support/server.ts'
 import { svmFacilitator, svmTokenAccount } from '../../support/svm.ts'
 
 const SELLER = fileURLToPath(new URL('../../fixtures/svm/official-seller.ts', import.meta.url))
 const DEVNET = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1'
 const USDC = '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU'
+
+const SANDBOX_HEAD = `catalog: 1
+service: { name: Small shop, version: '1.0.0', description: Sells things }
+payments: { currency: USD, x402: { networks: [base-sepolia, solana-devnet] } }
+mcp_servers: { game: { title: Greetings } }
+`
 
 const chain = await startSvmChain()
 t.teardown(() => chain.stop())
@@ -198,3 +208,52 @@ t.test(
     t.match(verified, { isValid: true, payer: buyer.address })
   },
 )
+
+t.test('a sandbox sells on Solana to its own wallet, and to a bridge with a key', async (t) => {
+  const shop = writeShop(
+    t,
+    `  /paid/greet: { price: 0.01, summary: Greets, parameters: { name: { type: string, example: Ann } }, tool: game.greet }\n`,
+    SANDBOX_HEAD,
+  )
+  const server = await startServer({
+    args: ['--sandbox', '--catalog', shop.catalog, '--handlers', shop.handlers],
+    env: { TRUST_PROXY: '1' },
+  })
+  t.teardown(() => server.stop())
+  const { dataDir, url } = server
+  const { rpcUrl, payTo, identity, mint, pid } = JSON.parse(
+    readFileSync(join(dataDir, 'sandbox', 'state.json'), 'utf8'),
+  ).svm
+  const sandbox = await adoptSvmChain({ rpcUrl, identity, mint, pid })
+  if (sandbox === undefined) throw new Error('no chain')
+  const words = ['/paid/greet?name=Ann', '--network', 'solana-devnet', '--json']
+  const { out, err, code } = await pay(words, { DATA_DIR: dataDir, SOLANA_PAYER_PRIVATE_KEY: '' })
+  t.equal(code, 0, err + out)
+  t.match(JSON.parse(out), {
+    charged: 'yes',
+    network: DEVNET,
+    amount: '0.010000',
+    body: { greeting: 'Hello Ann' },
+  })
+  t.equal(await held(sandbox, payTo), 10_000n)
+
+  await sandbox.giveTokens(buyer.address, 25_000n)
+  const bridge = await openBridge(t, {
+    key: '0x',
+    url: `${url}/mcp/game`,
+    flags: ['--max-per-call', '0.02', '--max', '0.02', '--network', 'solana-devnet'],
+    env: { PAYER_PRIVATE_KEY: '', SOLANA_PAYER_PRIVATE_KEY: key, RPC_URL_SOLANA_DEVNET: rpcUrl },
+  })
+  for (const name of ['Bob', 'Cleo']) {
+    const { isError, content, text, meta } = await bridge.call('greet', { name })
+    t.notOk(isError, text)
+    t.match(content, { greeting: `Hello ${name}` })
+    t.match(text, /Paid 0\.01 USD on Solana Devnet, transaction [1-9A-HJ-NP-Za-km-z]{80,90}\./)
+    t.match(meta['ratecard/receipt'], { network: DEVNET, payer: buyer.address, charged: 'yes' })
+  }
+  const third = await bridge.call('greet', { name: 'Dan' })
+  t.ok(third.isError)
+  t.match(third.text, /0\.02 of the budget of 0\.02 USD are spent .* Nothing was paid\./)
+  t.equal(await held(sandbox, payTo), 30_000n)
+  await bridge.close()
+})
