@@ -78,7 +78,9 @@ export async function adoptSvmChain(record: SvmChainRecord): Promise<SvmChain | 
 }
 
 async function identityOf(rpcUrl: string): Promise<string> {
-  return String(await callNode(rpcUrl, 'sandbox_identity', []))
+  const identity = await callNode(rpcUrl, 'sandbox_identity', [])
+  if (typeof identity !== 'string') throw new Error(`${rpcUrl} is no node of a sandbox`)
+  return identity
 }
 
 function chain(node: LocalNode, { mint, identity }: Pick<SvmChainRecord, 'mint' | 'identity'>): SvmChain {
@@ -117,7 +119,7 @@ async function callNode(rpcUrl: string, method: string, params: readonly Json[])
   })
   const reply = parseJson(await response.text())
   const { result, error } = isJsonObject(reply) ? reply : {}
-  if (isJsonObject(error)) throw new Error(`${method}: ${String(error['message'])}`)
+  if (isJsonObject(error)) throw new Error(`${method}: ${JSON.stringify(error['message'])}`)
   if (result === undefined) throw new Error(`${method}: the node does not answer`)
   return result
 }

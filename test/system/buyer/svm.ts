@@ -60,9 +60,9 @@ function pay(argv: readonly string[], variables: Readonly<Record<string, string>
 }
 
 async function held({ call }: Pick<SvmChain, 'call'>, owner: string): Promise<bigint> {
-  return BigInt(
-    String(at(await call('getTokenAccountBalance', [await svmTokenAccount(owner)]), 'value', 'amount')),
-  )
+  const found = await call('getTokenAccountBalance', [await svmTokenAccount(owner)])
+  const amount = at(found, 'value', 'amount')
+  return BigInt(typeof amount === 'string' ? amount : -1)
 }
 
 const earned = (): Promise<bigint> => held(chain, seller.address)

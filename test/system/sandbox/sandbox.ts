@@ -123,7 +123,9 @@ t.test('creates a funded wallet and a settler with gas', async (t) => {
         tempo.recipient,
         ...[payerKey, settlerKey, tempo.payerKey, refundKey].map((key) => privateKeyToAddress(key)),
       ].map((each) => each.toLowerCase()),
-      ...[payer, feePayer, svm.payTo],
+      payer,
+      feePayer,
+      svm.payTo,
     ]),
   )
   t.equal(sandbox.ledgerDirectory, join(directory, 'sandbox', 'ledger'))

@@ -52,7 +52,10 @@ async function statusOf(name: string): Promise<Json> {
   const [status] = value
   return status === null || status === undefined
     ? null
-    : { err: status.err === null ? null : String(status.err), confirmation: status.confirmationStatus }
+    : {
+        err: status.err === null ? null : JSON.stringify(status.err),
+        confirmation: status.confirmationStatus,
+      }
 }
 
 /** Error of a call as it is sent, with its code and data. */
