@@ -43,7 +43,7 @@ export function decodeBase58(text: string, length: number): Uint8Array | undefin
   }
   const zeros = leading(text, (character) => character === '1')
   return zeros + bytes.length === length
-    ? Uint8Array.from([...new Array<number>(zeros).fill(0), ...bytes.reverse()])
+    ? Uint8Array.from([...Array.from({ length: zeros }, () => 0), ...bytes.reverse()])
     : undefined
 }
 
