@@ -52,7 +52,7 @@ export async function bentTransaction(sale: SvmSale, feePayer: string, bend: Ben
   })
   const latest = await chain.call('getLatestBlockhash', [])
   const lifetime = {
-    blockhash: bend.blockhash ?? blockhash(String(at(latest, 'value', 'blockhash'))),
+    blockhash: bend.blockhash ?? blockhash(textOf(at(latest, 'value', 'blockhash'))),
     lastValidBlockHeight: 0n,
   }
   const message = pipe(
@@ -93,6 +93,11 @@ export function memoWith(account: string): Instruction {
     accounts: [{ address: address(account), role: AccountRole.READONLY }],
     data: Buffer.from('with an account'),
   }
+}
+
+function textOf(value: unknown): string {
+  if (typeof value !== 'string') throw new TypeError('this is no text')
+  return value
 }
 
 function number(discriminator: number, value: number | bigint, bytes: number): Uint8Array {

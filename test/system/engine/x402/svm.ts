@@ -68,7 +68,7 @@ function clientOf(buyer: KeyPairSigner): x402Client {
 async function earned(): Promise<bigint> {
   const account = await svmTokenAccount(sale.seller)
   const found = await sale.chain.call('getTokenAccountBalance', [account])
-  return BigInt(String(at(found, 'value', 'amount')))
+  return BigInt(JSON.stringify(at(found, 'value', 'amount')).replaceAll('"', ''))
 }
 
 async function offerOf(url: string): Promise<Challenge> {
@@ -171,14 +171,15 @@ async function payBent(
   path: string,
   transaction: string,
   change: (accepted: Challenge['accepts'][number]) => JsonObject = (accepted) => accepted,
-): Promise<{ readonly status: number; readonly code: string; readonly charged: string }> {
+): Promise<JsonObject> {
   const { accepts, resource } = await offerOf(own.url + path)
   const [offer] = accepts
   if (offer === undefined) throw new Error('nothing is offered')
   const header = encode({ x402Version: 2, resource, accepted: change(offer), payload: { transaction } })
   const response = await fetch(own.url + path, { headers: { 'payment-signature': header } })
   const body = (await response.json()) as JsonObject
-  return { status: response.status, code: String(body['code']), charged: String(body['charged']) }
+  const { code, charged } = body
+  return { status: response.status, code: code ?? null, charged: charged ?? null }
 }
 
 const stranger = await createKeyPairSignerFromPrivateKeyBytes(randomBytes(32))
@@ -245,7 +246,7 @@ t.test('a bent transaction is refused, uncharged, and costs the fee payer nothin
     'other network',
   )
   t.same(
-    await payBent('/paid/work?n=7', `${sound.slice(0, -4)}AAAA`),
+    await payBent('/paid/work?n=7', Buffer.from(sound, 'base64').subarray(0, -2).toString('base64')),
     { status: 400, code: 'invalid_payload', charged: 'no' },
     'cut off',
   )
@@ -270,7 +271,10 @@ t.test(
     const pay = wrapFetchWithPayment(fetch, clientOf(buyer))
     const [before, lamports] = [await earned(), await sale.chain.call('getBalance', [feePayer.address])]
     const answers = await Promise.all([11, 12].map((n) => pay(`${own.url}/paid/work?n=${n}`)))
-    t.same(answers.map(({ status }) => status).toSorted(), [200, 402])
+    t.same(
+      answers.map(({ status }) => status).toSorted((a, b) => a - b),
+      [200, 402],
+    )
     const refused = answers.find(({ status }) => status === 402)
     t.match(await refused?.json(), { code: 'invalid_exact_svm_insufficient_balance', charged: 'no' })
     t.equal((await earned()) - before, PRICE)
