@@ -335,7 +335,13 @@ export const SETTINGS = {
     group: 'buyer',
     variable: 'PAYER_PRIVATE_KEY',
     otherwise: 'none',
-    text: 'Private key of the account that pays.',
+    text: 'Private key of the account that pays on EVM networks.',
+  },
+  svmPayerKey: {
+    group: 'buyer',
+    variable: 'SOLANA_PAYER_PRIVATE_KEY',
+    otherwise: 'none',
+    text: 'Key pair of the account that pays on Solana: 64 bytes in base58, or as the JSON array that `solana-keygen` writes.',
   },
   stateHome: {
     group: 'buyer',

@@ -44,7 +44,7 @@ async function closeAt(url: URL, channels: Channels): Promise<Closed> {
   const first = await request(page, {})
   const required = first?.reply.headers.get('payment-required')
   const asked = required === null || required === undefined ? undefined : decodeJson(required)
-  const offer = first && x402By(['batch-settlement']).readOffer(first.reply)?.channel
+  const offer = first && x402By(['batch-settlement']).readOffers(first.reply)[0]?.channel
   if (offer === undefined || !isJsonObject(asked))
     return { kind: 'kept', left: undefined, reason: `${url.href} has no offer for channels by GET` }
   const accepted = acceptedIn(asked)

@@ -18,6 +18,10 @@ export function buyerCommands(program: 'ratecard' | 'ratecard-buyer'): readonly 
         header: { value: "'NAME: VALUE'", short: 'H', multiple: true, text: 'may be repeated' },
         output: { value: 'FILE', short: 'o', text: 'write the answer to a file, byte for byte' },
         protocol: { value: 'x402|mpp', text: 'how to pay; default: the first one offered' },
+        network: {
+          value: 'NAME',
+          text: 'where to pay, such as base or solana; default: the first one offered that a key is set for',
+        },
         scheme: {
           value: 'exact|upto|batch-settlement',
           text: 'how to pay by x402; default: exact where it is offered, else upto',
@@ -36,6 +40,7 @@ export function buyerCommands(program: 'ratecard' | 'ratecard-buyer'): readonly 
         `${program} pay /paid/ocr -d @page.png -H 'Content-Type: image/png' -o page.txt`,
         `PAYER_PRIVATE_KEY=… ${program} pay https://api.example.com/paid/ping --max 0.01`,
         `PAYER_PRIVATE_KEY=… ${program} pay https://api.example.com/paid/ping --scheme batch-settlement --deposit 1 --max 0.01`,
+        `SOLANA_PAYER_PRIVATE_KEY=… ${program} pay https://api.example.com/paid/ping --max 0.01`,
         `PAYER_PRIVATE_KEY=… RPC_URL_4217=https://… ${program} pay https://api.example.com/paid/ping --protocol mpp --max 0.01`,
       ],
       run: async (call) => (await import('./pay.ts')).pay(call, systemRuntime),
@@ -80,6 +85,10 @@ export function buyerCommands(program: 'ratecard' | 'ratecard-buyer'): readonly 
           text: 'ask the user before a call that costs more; default: 0.05, where the client can ask',
         },
         protocol: { value: 'x402|mpp', text: 'how to pay; default: the first one offered' },
+        network: {
+          value: 'NAME',
+          text: 'where to pay, such as base or solana; default: the first one offered that a key is set for',
+        },
         scheme: {
           value: 'exact|upto|batch-settlement',
           text: 'how to pay by x402; default: batch-settlement where --max allows its deposit, else exact, else upto',

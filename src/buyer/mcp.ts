@@ -12,7 +12,7 @@ import { listTools } from './mcp/remote-tools.ts'
 import { Turns } from './mcp/turns.ts'
 import { PROTOCOLS } from './protocols/all.ts'
 import { x402By } from './protocols/x402.ts'
-import { addressOf, channelsOf, findWallet, nameAt } from './wallet.ts'
+import { addressOf, channelsOf, findWallet, KEY_VARIABLES, nameAt } from './wallet.ts'
 
 /** 0.05 USD: above this, a person is asked where the client can ask. */
 const ASK_ABOVE = toMicros(50_000n)
@@ -49,23 +49,27 @@ export async function mcp(call: BuyerCall, runtime: BuyerRuntime): Promise<numbe
   } as const
   const protocols = protocolsOf(flags, [THROUGH_CHANNELS, ...PROTOCOLS])
   const wallet = findWallet(shop, env)
-  const address = wallet && addressOf(wallet)
+  const addresses = { evm: wallet && addressOf(wallet, 'evm'), svm: wallet && addressOf(wallet, 'svm') }
+  const address = addresses.evm ?? addresses.svm
   if (wallet === undefined || address === undefined)
-    throw new Error('no wallet: set PAYER_PRIVATE_KEY to the private key of the account that pays')
+    throw new Error(
+      `no wallet: set ${KEY_VARIABLES.evm} to the private key of the account that pays, or ${KEY_VARIABLES.svm} for Solana`,
+    )
   const stateDir = flags.text('data-dir') ?? env.stateDir
   const file = join(stateDir, 'spending', `${nameAt(shop, address)}.json`)
   const budget = new Budget({ file, max, runtime })
   const log = (line: string): void => terminal.err(clean(line))
   const tools = await listTools(shop)
   const spent = `${formatShort(budget.used().used)} of ${formatShort(max)} USD are spent`
-  log(`${countOf(tools.size, 'tool')} of ${shop.host}; ${address} pays, ${spent}`)
+  const payers = [addresses.evm, addresses.svm].filter((each) => each !== undefined)
+  log(`${countOf(tools.size, 'tool')} of ${shop.host}; ${payers.join(' or ')} pays, ${spent}`)
   const { serveBridge } = await import('./mcp/bridge.ts')
   const rule = depositWithin(budget)
   const channels = channelsOf(wallet, { shop, stateDir, rule }, runtime)
   const buyer = {
     wallet,
     channels,
-    address,
+    addresses,
     protocols,
     budget,
     turns: new Turns(),

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isJsonObject, type JsonObject, parseJson } from '../engine/base/json.ts'
+import { openSvmAccount, type SvmAccount } from '../engine/base/svm-signature.ts'
 
 type Key = `0x${string}`
 
@@ -12,11 +13,13 @@ export interface SandboxFile {
   readonly keys: { readonly x402: Key; readonly mpp: Key }
   /** Endpoints by chain id. */
   readonly rpcUrls: Readonly<Record<number, string>>
+  /** Undefined where the sandbox has no Solana. `network`: CAIP-2. */
+  readonly svm: { readonly key: SvmAccount; readonly network: string; readonly rpcUrl: string } | undefined
 }
 
 /** Undefined where no sandbox has written one. */
 export function readSandbox(dataDir: string): SandboxFile | undefined {
-  const { baseUrl, evm: onEvm, tempo: onTempo } = objectIn(join(dataDir, 'sandbox.json'))
+  const { baseUrl, evm: onEvm, tempo: onTempo, svm: onSvm } = objectIn(join(dataDir, 'sandbox.json'))
   const [evm, tempo] = [objectOf(onEvm), objectOf(onTempo)]
   const [x402, mpp] = [keyOf(evm), keyOf(tempo)]
   if (typeof baseUrl !== 'string' || x402 === undefined || mpp === undefined) return undefined
@@ -29,6 +32,7 @@ export function readSandbox(dataDir: string): SandboxFile | undefined {
     payTo: typeof payTo === 'string' ? payTo : undefined,
     keys: { x402, mpp },
     rpcUrls: Object.fromEntries(rpcUrls),
+    svm: svmOf(objectOf(onSvm)),
   }
 }
 
@@ -47,6 +51,12 @@ function objectIn(file: string): JsonObject {
 
 function objectOf(value: unknown): JsonObject {
   return isJsonObject(value) ? value : {}
+}
+
+function svmOf({ payerKey, network, rpcUrl }: JsonObject): SandboxFile['svm'] {
+  const key = typeof payerKey === 'string' ? openSvmAccount(payerKey) : undefined
+  if (key === undefined || typeof network !== 'string' || typeof rpcUrl !== 'string') return undefined
+  return { key, network, rpcUrl }
 }
 
 function keyOf({ payerKey }: JsonObject): Key | undefined {

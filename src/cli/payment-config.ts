@@ -4,6 +4,7 @@ import type { PaymentOptions, RatecardOptions } from '../engine/app/ratecard-opt
 import { VARIABLES } from '../engine/app/setting-names.ts'
 import { USUAL_CHANNELS, type Catalog, type OutsideSource } from '../engine/catalog/catalog.ts'
 import { isLoopback } from '../engine/base/loopback.ts'
+import { findSvmNetwork } from '../engine/base/networks.ts'
 import { addressOfKey } from '../engine/chains/evm/signature.ts'
 import type { StandIns } from '../engine/service-definition.ts'
 import type { Env } from '../env.ts'
@@ -49,16 +50,17 @@ function paymentOptions(env: Env): PaymentOptions {
 
 /** Payments on the chains of a sandbox. */
 export function sandboxPayments(
-  { evm, tempo }: Sandbox,
+  { evm, tempo, svm }: Sandbox,
   { receiptKeys }: Pick<Env, 'receiptKeys'>,
 ): PaymentOptions {
   return {
     receiptKeys,
     x402: {
-      payTo: evm.payTo,
+      payTo: [evm.payTo, ...(svm === undefined ? [] : [svm.payTo])],
       signerKeys: [evm.settlerKey],
+      feePayerKeys: svm && [svm.feePayerKey],
       channelKeys: [evm.settlerKey],
-      rpcUrls: byNetwork({ [evm.chainId]: evm.rpcUrl }),
+      rpcUrls: { ...byNetwork({ [evm.chainId]: evm.rpcUrl }), ...(svm && { [svm.network]: svm.rpcUrl }) },
     },
     mpp: {
       recipient: tempo.recipient,
@@ -80,10 +82,10 @@ export function paymentConfig(env: Env, catalog: Catalog): PaymentConfig {
 }
 
 /** The sandbox takes the place of the catalog's payments: play money only, on its own chains. */
-export function inSandbox(catalog: Catalog, { evm, tempo }: Sandbox): Catalog {
+export function inSandbox(catalog: Catalog, { evm, tempo, svm }: Sandbox): Catalog {
   const x402 = {
     timeout: catalog.payments.x402?.timeout ?? 60_000,
-    networks: [`eip155:${evm.chainId}`],
+    networks: [`eip155:${evm.chainId}`, ...(svm !== undefined && namesSolana(catalog) ? [svm.network] : [])],
     schemes: catalog.payments.x402?.schemes ?? ['exact'],
     channels: catalog.payments.x402?.channels ?? USUAL_CHANNELS,
     v1: catalog.payments.x402?.v1 ?? true,
@@ -97,7 +99,15 @@ export function inSandbox(catalog: Catalog, { evm, tempo }: Sandbox): Catalog {
     currency: tempo.currency,
     testnet: false,
   }
-  return { ...catalog, payments: { ...catalog.payments, payTo: evm.payTo, x402, mpp } }
+  return {
+    ...catalog,
+    payments: { ...catalog.payments, payTo: evm.payTo, payToSolana: svm?.payTo, x402, mpp },
+  }
+}
+
+/** Whether a catalog is paid on Solana, be it the real one or a test network. */
+export function namesSolana({ payments }: Catalog): boolean {
+  return payments.x402?.networks.some((id) => findSvmNetwork(id) !== undefined) ?? false
 }
 
 /** A stand-in needs no credentials: operations with its source are served without them. */

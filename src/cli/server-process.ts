@@ -28,6 +28,7 @@ import { openMetrics, type Metrics } from './metrics.ts'
 import {
   baseUrlOf,
   inSandbox,
+  namesSolana,
   optionsOf,
   paymentConfig,
   playMoneyProblems,
@@ -329,6 +330,8 @@ async function prepare(
   const sandbox = plan.sandbox
     ? (await import('../sandbox/sandbox.ts')).readSandbox({ directory: plan.dataDir, baseUrl })
     : undefined
+  if (sandbox !== undefined && sandbox.svm === undefined && namesSolana(catalog))
+    log.write({ level: 'warn', event: 'start', message: NO_SOLANA })
   if (sandbox === undefined) {
     const problems = playMoneyProblems(paymentConfig(env, catalog), readTestAddresses(plan.dataDir))
     if (problems.length > 0) throw new OptionError(problems)
@@ -356,6 +359,8 @@ async function prepare(
           },
   }
 }
+
+const NO_SOLANA = 'the sandbox has no Solana: npm install --save-dev litesvm @solana/kit'
 
 /** Payments of play money and answers of stand-ins are never kept in the stores of the real service. */
 const IN_MEMORY = { ledger: undefined, cache: undefined } as const

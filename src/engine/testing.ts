@@ -140,8 +140,9 @@ interface Payer {
 
 async function pay(url: URL, init: RequestInit = {}, { key, rpcUrl }: Payer): Promise<Response> {
   const first = await fetch(url, init)
-  const offer = first.status === 402 ? x402.readOffer({ kind: 'http', headers: first.headers }) : undefined
-  if (offer === undefined) return first
+  const offers = first.status === 402 ? x402.readOffers({ kind: 'http', headers: first.headers }) : []
+  const offer = offers.find(({ account }) => account === 'evm')
+  if (offer?.account !== 'evm') return first
   await first.body?.cancel()
   const { random } = systemRuntime
   const signing = await offer.sign({

@@ -16,10 +16,12 @@ export interface BuyerEnv {
   /** RPC endpoints of Solana by the nickname of the network. */
   readonly svmRpcUrls: Readonly<Record<string, string>>
   readonly payerKey: `0x${string}` | undefined
+  /** A key pair of Solana, in base58 or as a JSON array. */
+  readonly svmPayerKey: string | undefined
 }
 
 export function readBuyerEnv(reader: Reader): BuyerEnv {
-  const { dataDir, stateHome, baseUrl, port, payerKey } = SETTINGS
+  const { dataDir, stateHome, baseUrl, port, payerKey, svmPayerKey } = SETTINGS
   return {
     dataDir: reader.text(dataDir.variable) ?? dataDir.default,
     stateDir: join(reader.text(stateHome.variable) ?? join(homedir(), '.local', 'state'), 'ratecard'),
@@ -28,5 +30,6 @@ export function readBuyerEnv(reader: Reader): BuyerEnv {
     rpcUrls: reader.rpcUrls(),
     svmRpcUrls: reader.svmRpcUrls(),
     payerKey: reader.keys(payerKey.variable)[0],
+    svmPayerKey: reader.text(svmPayerKey.variable),
   }
 }

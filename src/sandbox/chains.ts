@@ -1,5 +1,12 @@
 import { adoptEvmChain, startEvmChain, type EvmChain, type EvmChainRecord } from './evm/chain.ts'
 import {
+  adoptSvmChain,
+  isSvmInstalled,
+  startSvmChain,
+  type SvmChain,
+  type SvmChainRecord,
+} from './svm/chain.ts'
+import {
   adoptTempoChain,
   PATH_USD,
   startTempoChain,
@@ -7,16 +14,19 @@ import {
   type TempoChainRecord,
 } from './tempo/chain.ts'
 
-/** The two chains of a sandbox: they begin and end together, since one ledger records the payments on both. */
+/** The chains of a sandbox: they begin and end together, since one ledger records the payments on all. */
 export interface Chains {
   readonly evm: EvmChain
   readonly tempo: TempoChain
+  /** Undefined when the packages that it needs are not installed. */
+  readonly svm: SvmChain | undefined
   stop(): Promise<void>
 }
 
 interface ChainRecords {
   readonly evm: EvmChainRecord
   readonly tempo: TempoChainRecord
+  readonly svm?: SvmChainRecord | undefined
 }
 
 /** Base Sepolia and its USDC: clients know both, so they pay here as they come. */
@@ -28,12 +38,19 @@ const EVM = {
 } as const
 /** Tempo’s test network and its dollar, for the same reason. */
 const TEMPO = { chainId: 42431, currency: PATH_USD } as const
+/** As fast as Solana is. */
+const SVM = { blockMs: 400 } as const
 
-/** Starts both chains; when one cannot start, the other is stopped. */
+/** Starts the chains; when one cannot start, the others are stopped. */
 export async function startChains(): Promise<Chains> {
-  const starting = [startEvmChain(EVM), startTempoChain(TEMPO.chainId)] as const
+  const starting = [
+    startEvmChain(EVM),
+    startTempoChain(TEMPO.chainId),
+    ...(isSvmInstalled() ? [startSvmChain(SVM)] : []),
+  ] as const
   try {
-    return together(...(await Promise.all(starting)))
+    const [evm, tempo, svm] = await Promise.all(starting)
+    return together({ evm, tempo, svm })
   } catch (error) {
     for (const begun of await Promise.allSettled(starting)) {
       if (begun.status === 'fulfilled') await begun.value.stop()
@@ -43,12 +60,19 @@ export async function startChains(): Promise<Chains> {
 }
 
 /**
- * Takes over both chains of an earlier run; undefined, and both are stopped, when one is gone or is another chain.
+ * Takes over the chains of an earlier run; undefined, and all are stopped, when one is gone or is another chain, or when
+ * that run had no Solana and this one can.
  */
 export async function adoptChains(records: ChainRecords): Promise<Chains | undefined> {
-  const [evm, tempo] = await Promise.all([adoptEvmChain(records.evm), adoptTempoChain(records.tempo)])
-  if (evm !== undefined && tempo !== undefined && isOurs(records)) return together(evm, tempo)
-  await Promise.all([evm?.stop(), tempo?.stop()])
+  const [evm, tempo, svm] = await Promise.all([
+    adoptEvmChain(records.evm),
+    adoptTempoChain(records.tempo),
+    records.svm && adoptSvmChain(records.svm),
+  ])
+  const hasSvm = (svm !== undefined) === isSvmInstalled()
+  if (evm !== undefined && tempo !== undefined && hasSvm && isOurs(records))
+    return together({ evm, tempo, svm })
+  await Promise.all([evm?.stop(), tempo?.stop(), svm?.stop()])
   return undefined
 }
 
@@ -61,12 +85,13 @@ function isOurs({ evm, tempo }: ChainRecords): boolean {
   )
 }
 
-function together(evm: EvmChain, tempo: TempoChain): Chains {
+function together({ evm, tempo, svm }: Omit<Chains, 'stop'>): Chains {
   return {
     evm,
     tempo,
+    svm,
     async stop() {
-      await Promise.all([evm.stop(), tempo.stop()])
+      await Promise.all([evm.stop(), tempo.stop(), svm?.stop()])
     },
   }
 }

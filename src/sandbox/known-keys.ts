@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { addressOfKey } from '../engine/chains/evm/signature.ts'
-import { isPlace, isRecord, isWord, readJson } from './state.ts'
+import { openSvmAccount } from '../engine/base/svm-signature.ts'
+import { isKeyPair, isPlace, isRecord, isSvmPlace, isWord, readJson } from './state.ts'
 
 /** The first twenty accounts of "test test … junk", lower case: every development tool ships their keys. */
 export const developmentAddresses: ReadonlySet<string> = new Set([
@@ -27,7 +28,7 @@ export const developmentAddresses: ReadonlySet<string> = new Set([
 ])
 
 /**
- * The addresses a sandbox of this data directory uses, lower case: payers, settlers, refunders and payees of every chain in it.
+ * The addresses a sandbox of this data directory uses, those of EVM chains in lower case: payers, settlers, refunders and payees of every chain in it.
  *
  * Empty when there has been no sandbox. Money sent to them is lost with the sandbox.
  */
@@ -36,7 +37,7 @@ export function readSandboxAddresses(directory: string): ReadonlySet<string> {
   return new Set(files.flatMap((file) => holders(readJson(file)).flatMap(addresses)))
 }
 
-/** Lower-case addresses whose keys are known to others: development accounts and the sandboxes of a data directory. */
+/** Addresses, those of EVM chains in lower case, whose keys are known to others: development accounts and the sandboxes of a data directory. */
 export function readTestAddresses(directory: string): ReadonlySet<string> {
   return new Set([...developmentAddresses, ...readSandboxAddresses(directory)])
 }
@@ -47,7 +48,11 @@ function holders(file: unknown): Record<string, unknown>[] {
 }
 
 function addresses(holder: Record<string, unknown>): string[] {
-  const { payerKey, settlerKey, refundKey, payTo, recipient } = holder
+  const { payerKey, settlerKey, refundKey, feePayerKey, payTo, recipient } = holder
+  const pairs = [payerKey, feePayerKey]
+    .filter(isKeyPair)
+    .flatMap((pair) => openSvmAccount(pair)?.address ?? [])
   const signers = [payerKey, settlerKey, refundKey].filter(isWord).flatMap((key) => addressOfKey(key) ?? [])
-  return [...signers, ...[payTo, recipient].filter(isPlace)].map((address) => address.toLowerCase())
+  const onEvm = [...signers, ...[payTo, recipient].filter(isPlace)].map((address) => address.toLowerCase())
+  return [...onEvm, ...pairs, ...[payTo].filter(isSvmPlace)]
 }

@@ -6,6 +6,9 @@ import { adoptChains, startChains, type Chains } from './chains.ts'
 import type { EvmChain } from './evm/chain.ts'
 import { lock } from './lock.ts'
 import { readState, writeSecret, type SandboxState } from './state.ts'
+import { SVM_NETWORK, type SvmChain } from './svm/chain.ts'
+import { encodeBase58 } from '../engine/base/base58.ts'
+import { createSvmAccount } from '../engine/base/svm-signature.ts'
 import type { TempoChain } from './tempo/chain.ts'
 import { serveWallet } from './wallet.ts'
 
@@ -39,6 +42,16 @@ export interface Sandbox {
     /** Text that signs the challenges. */
     readonly secretKey: Hex
   }
+  /** Absent when `litesvm` is not installed. Keys are 64 bytes in base58. */
+  readonly svm?: {
+    readonly rpcUrl: string
+    /** CAIP-2: the network that the chain stands in for. */
+    readonly network: string
+    readonly mint: string
+    readonly payerKey: string
+    readonly feePayerKey: string
+    readonly payTo: string
+  }
   /** Middleware that signs payments for visitors without a wallet. */
   readonly wallet: ReturnType<typeof serveWallet>
   /** Where the ledger of these chains belongs. */
@@ -48,6 +61,8 @@ export interface Sandbox {
 /** A thousand dollars of six decimals. */
 const TEST_BALANCE = 1_000_000_000n
 const GAS = 100n * 10n ** 18n
+/** A hundred SOL. */
+const LAMPORTS = 100_000_000_000n
 
 /**
  * Starts the chains of a data directory: those that still run, else new ones with new keys. Resolves to what ends them and
@@ -84,6 +99,7 @@ export function readSandbox({ directory, baseUrl }: Place & { readonly baseUrl: 
   return {
     evm: { ...shown.evm, settlerKey: state.evm.settlerKey },
     tempo: { ...shown.tempo, secretKey: state.tempo.secretKey },
+    ...(shown.svm && state.svm && { svm: { ...shown.svm, feePayerKey: state.svm.feePayerKey } }),
     wallet: serveWallet(state.evm),
     ledgerDirectory: join(home, 'ledger'),
   }
@@ -99,12 +115,21 @@ function homeIn({ directory }: Place): string {
 }
 
 /** What a client needs to pay; the keys of the seller stay here. */
-function forClients({ evm, tempo }: SandboxState) {
+function forClients({ evm, tempo, svm }: SandboxState) {
   const { asset, payTo } = evm
   const { currency, recipient } = tempo
   return {
     evm: { rpcUrl: evm.rpcUrl, chainId: evm.chainId, asset, payerKey: evm.payerKey, payTo },
     tempo: { rpcUrl: tempo.rpcUrl, chainId: tempo.chainId, currency, payerKey: tempo.payerKey, recipient },
+    ...(svm && {
+      svm: {
+        rpcUrl: svm.rpcUrl,
+        network: SVM_NETWORK,
+        mint: svm.mint,
+        payerKey: svm.payerKey,
+        payTo: svm.payTo,
+      },
+    }),
   }
 }
 
@@ -116,13 +141,22 @@ async function reuse(home: string): Promise<Chains | undefined> {
 async function begin(home: string, { random, log }: Pick<SandboxOptions, 'random' | 'log'>): Promise<Chains> {
   const chains = await startChains()
   try {
-    const [evm, tempo] = await Promise.all([fundEvm(chains.evm, random), fundTempo(chains.tempo, random)])
+    const [evm, tempo, svm] = await Promise.all([
+      fundEvm(chains.evm, random),
+      fundTempo(chains.tempo, random),
+      chains.svm && fundSvm(chains.svm, random),
+    ])
     const refundKey = bytesToHex(random(32))
     const refunder = privateKeyToAddress(refundKey)
     await Promise.all([fundAccount(chains.evm, refunder), chains.tempo.give(refunder, TEST_BALANCE)])
     // Before the new state: after a crash in between, no ledger may be next to chains it does not belong to.
     setLedgerAside(home, log)
-    writeSecret(join(home, 'state.json'), { evm, tempo, refundKey } satisfies SandboxState)
+    writeSecret(join(home, 'state.json'), {
+      evm,
+      tempo,
+      ...(svm && { svm }),
+      refundKey,
+    } satisfies SandboxState)
     return chains
   } catch (error) {
     await chains.stop()
@@ -156,6 +190,24 @@ async function fundTempo(
   await chain.give(privateKeyToAddress(payerKey), TEST_BALANCE)
   const { rpcUrl, pid, chainId, currency, genesis } = chain
   return { rpcUrl, pid, chainId, currency, genesis, payerKey, recipient, secretKey }
+}
+
+/** The payee has a token account, without which nobody can be paid on Solana. */
+async function fundSvm(
+  chain: SvmChain,
+  random: SandboxOptions['random'],
+): Promise<NonNullable<SandboxState['svm']>> {
+  const [payer, feePayer] = [createSvmAccount(random(32)), createSvmAccount(random(32))]
+  const payTo = createSvmAccount(random(32)).address
+  await Promise.all([
+    chain.giveTokens(payer.address, TEST_BALANCE),
+    chain.giveTokens(payTo, 0n),
+    chain.setLamports(payer.address, LAMPORTS),
+    chain.setLamports(feePayer.address, LAMPORTS),
+  ])
+  const { rpcUrl, pid, mint, identity } = chain
+  const [payerKey, feePayerKey] = [encodeBase58(payer.pair), encodeBase58(feePayer.pair)]
+  return { rpcUrl, pid, mint, identity, payerKey, feePayerKey, payTo }
 }
 
 /** One old ledger is kept, to look into the last run. */

@@ -2,7 +2,10 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import type { Address, Hex } from '../vendor/viem.ts'
 import { isAddress } from '../engine/base/address.ts'
 import type { NodeRecord } from './connection.ts'
+import { isSvmAddress } from '../engine/base/base58.ts'
+import { openSvmAccount } from '../engine/base/svm-signature.ts'
 import type { EvmChainRecord } from './evm/chain.ts'
+import type { SvmChainRecord } from './svm/chain.ts'
 import type { TempoChainRecord } from './tempo/chain.ts'
 
 /** What a sandbox remembers: where its chains run and the keys that own money on them. */
@@ -19,8 +22,15 @@ export interface SandboxState {
     /** Signs the challenges. */
     readonly secretKey: Hex
   }
+  /** Absent when the sandbox has no Solana. Keys are 64 bytes in base58, as wallets write them. */
+  readonly svm?: SvmChainRecord & {
+    readonly payerKey: string
+    readonly feePayerKey: string
+    /** Its key is not stored: it is not needed. */
+    readonly payTo: string
+  }
   /**
-   * Key of the account that refunds are sent from, with money on both chains. The account of the settler is for
+   * Key of the account that refunds are sent from, with money on the other two chains. The account of the settler is for
    * transactions of the server alone.
    */
   readonly refundKey: Hex
@@ -33,7 +43,18 @@ export function readState(file: string): SandboxState | undefined {
   const evm = readEvm(found['evm'])
   const tempo = readTempo(found['tempo'])
   const { refundKey } = found
-  return evm && tempo && isWord(refundKey) ? { evm, tempo, refundKey } : undefined
+  if (evm === undefined || tempo === undefined || !isWord(refundKey)) return undefined
+  const svm = readSvm(found['svm'])
+  return { evm, tempo, ...(svm && { svm }), refundKey }
+}
+
+function readSvm(found: unknown): SandboxState['svm'] {
+  if (!isRecord(found)) return undefined
+  const { rpcUrl, pid, mint, identity, payerKey, feePayerKey, payTo } = found
+  if (typeof rpcUrl !== 'string' || !isCount(pid) || typeof identity !== 'string') return undefined
+  if (!isKeyPair(payerKey) || !isKeyPair(feePayerKey)) return undefined
+  if (!isSvmPlace(mint) || !isSvmPlace(payTo)) return undefined
+  return { rpcUrl, pid, mint, identity, payerKey, feePayerKey, payTo }
 }
 
 function readEvm(found: unknown): SandboxState['evm'] | undefined {
@@ -86,6 +107,16 @@ export function isWord(value: unknown): value is Hex {
 /** Whether a value is an address, in whatever case. */
 export function isPlace(value: unknown): value is Address {
   return typeof value === 'string' && isAddress(value)
+}
+
+/** Whether a value is an address of Solana. */
+export function isSvmPlace(value: unknown): value is string {
+  return typeof value === 'string' && isSvmAddress(value)
+}
+
+/** Whether a value is the key pair of an account of Solana. */
+export function isKeyPair(value: unknown): value is string {
+  return typeof value === 'string' && openSvmAccount(value) !== undefined
 }
 
 function isCount(value: unknown): value is number {

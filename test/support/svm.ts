@@ -4,7 +4,12 @@ import { findAssociatedTokenPda, TOKEN_PROGRAM_ADDRESS } from '@solana-program/t
 import type { PaymentRequirements } from '@x402/core/types'
 import { ExactSvmScheme as ExactClient, SOLANA_DEVNET_CAIP2, toFacilitatorSvmSigner } from '@x402/svm'
 import { ExactSvmScheme as ExactFacilitator } from '@x402/svm/exact/facilitator'
-import { DEVNET_USDC, startSvmChain, type SvmChain, type SvmChainOptions } from '../../src/sandbox/svm/chain.ts'
+import {
+  DEVNET_USDC,
+  startSvmChain,
+  type SvmChain,
+  type SvmChainOptions,
+} from '../../src/sandbox/svm/chain.ts'
 
 /** A local Solana chain and the accounts of one sale. */
 export interface SvmSale {
@@ -52,7 +57,7 @@ export async function signSvmPayment({ chain, buyer, requirements }: SvmSale) {
 }
 
 /** The official facilitator of scheme exact, without its server. */
-export function svmFacilitator({ chain, feePayer }: SvmSale): ExactFacilitator {
+export function svmFacilitator({ chain, feePayer }: Pick<SvmSale, 'chain' | 'feePayer'>): ExactFacilitator {
   return new ExactFacilitator(toFacilitatorSvmSigner(feePayer, { defaultRpcUrl: chain.rpcUrl }))
 }
 

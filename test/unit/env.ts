@@ -36,6 +36,7 @@ t.test('gives every unset variable its default', async (t) => {
     rpcUrls: {},
     svmRpcUrls: {},
     payerKey: undefined,
+    svmPayerKey: undefined,
     facilitators: [],
     mppRecipient: undefined,
     mppSecretKeys: [],
@@ -75,6 +76,7 @@ t.test('applies every variable', async (t) => {
       CHANNEL_AUTHORIZER_KEY: `${'5'.repeat(64)},${'6'.repeat(64)}`,
       REFUND_PRIVATE_KEY: '4'.repeat(64),
       PAYER_PRIVATE_KEY: '3'.repeat(64),
+      SOLANA_PAYER_PRIVATE_KEY: '[4,5,6]',
       RPC_URL_8453: 'https://rpc.example/key',
       RPC_URL_137: 'http://127.0.0.1:8545',
       FACILITATOR_URL: 'https://one.example/, https://two.example',
@@ -125,6 +127,7 @@ t.test('applies every variable', async (t) => {
     refundKey: `0x${'4'.repeat(64)}`,
     rpcUrls: { 8453: 'https://rpc.example/key', 137: 'http://127.0.0.1:8545' },
     payerKey: `0x${'3'.repeat(64)}`,
+    svmPayerKey: '[4,5,6]',
     facilitators: [
       { url: 'https://one.example', token: undefined },
       { url: 'https://two.example', token: 'bearer-of-two' },

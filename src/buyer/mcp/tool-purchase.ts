@@ -1,12 +1,12 @@
 import { compact, digestJson, isJsonObject, type Json, type JsonObject } from '../../engine/base/json.ts'
 import { formatShort, type Micros, toMicros } from '../../engine/base/money.ts'
-import { findNetwork } from '../../engine/base/networks.ts'
+import { findAnyNetwork, findSvmNetwork } from '../../engine/base/networks.ts'
 import type { BuyerRuntime } from '../buyer-runtime.ts'
 import { type Channels, isByChannel, type Noted } from '../channels/channels.ts'
 import { findOffers, noteAnswer } from '../protocols/all.ts'
-import type { Offer, PayingProtocol, Signing } from '../protocols/paying-protocol.ts'
+import type { AccountKind, Offer, PayingProtocol, Signing } from '../protocols/paying-protocol.ts'
 import { isEarlier, settle, type Settled } from '../settle.ts'
-import { signOffer, type Wallet } from '../wallet.ts'
+import { accountsOf, signOffer, type Wallet } from '../wallet.ts'
 import type { Budget, OpenPayment } from './budget.ts'
 import { callTool, type RemoteTool } from './remote-tools.ts'
 import type { Turns } from './turns.ts'
@@ -15,7 +15,8 @@ import type { Turns } from './turns.ts'
 export interface Buyer {
   readonly wallet: Wallet
   readonly channels: Channels | undefined
-  readonly address: string
+  /** By the kind of account. */
+  readonly addresses: Readonly<Record<AccountKind, string | undefined>>
   /** In order of preference. */
   readonly protocols: readonly PayingProtocol[]
   readonly budget: Budget
@@ -66,7 +67,7 @@ export async function buyCall(buyer: Buyer, call: ToolCall): Promise<Bought> {
   if (answer === undefined) return failure(`${tool.endpoint.origin} does not answer. Nothing was paid.`)
   if (answer.status !== 402) return { kind: 'result', result: answer.result }
   let unsigned = `${tool.name} has no offer that can be paid here`
-  for (const offer of findOffers(answer.reply, buyer.protocols)) {
+  for (const offer of findOffers(answer.reply, buyer.protocols, accountsOf(buyer.wallet))) {
     const refusal = refuse(buyer, call, offer)
     if (refusal !== undefined) return refusal
     const bought = await inTurn(buyer, offer, () => payOffer(buyer, call, offer))
@@ -209,7 +210,7 @@ function failure(text: string, meta?: JsonObject): Bought {
 
 /** The answer with its receipt, and the outcome of the payment. */
 async function conclude(
-  { budget, address, log }: Buyer,
+  { budget, addresses, log }: Buyer,
   { tool, args }: ToolCall,
   payment: OpenPayment,
   { answer, charged, amount, transaction }: Settled<ToolAnswer>,
@@ -226,12 +227,12 @@ async function conclude(
     currency: 'USD',
     network,
     transaction: transaction ?? null,
-    payer: address,
+    payer: addresses[findSvmNetwork(network) === undefined ? 'evm' : 'svm'] ?? null,
     charged: isUnknown ? 'unknown' : isFree ? 'no' : 'yes',
   }
   const isLess = amountIs === 'ceiling' && !isUnknown
   const most = isLess ? ` of at most ${formatShort(payment.amount)}` : ''
-  const price = `${formatShort(amount)}${most} USD on ${findNetwork(network)?.title ?? network}`
+  const price = `${formatShort(amount)}${most} USD on ${findAnyNetwork(network)?.title ?? network}`
   if (isUnknown) {
     log(`${tool.name}: the outcome of a payment of ${price} is not known`)
     const text = `A payment of ${price} was sent for ${tool.name}, and its outcome is not known. It counts against the budget. Call the tool again with the same arguments: the same payment is sent again, and it is charged once at most.`

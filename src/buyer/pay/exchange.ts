@@ -9,7 +9,7 @@ import type { Offer, PayingProtocol } from '../protocols/paying-protocol.ts'
 import { type HttpCall, isAnswered, type Page, request } from '../request.ts'
 import { isEarlier, settle, type Settled } from '../settle.ts'
 import { readSignIn, signIn } from '../sign-in.ts'
-import { channelsOf, findWallet, signOffer } from '../wallet.ts'
+import { accountsOf, channelsOf, findWallet, KEY_VARIABLES, signOffer } from '../wallet.ts'
 import { sandboxUrl } from '../sandbox-file.ts'
 import { readSignedReceipts } from '../protocols/x402.ts'
 import type { Bill } from './bill.ts'
@@ -55,7 +55,8 @@ export async function exchange(
     return { ...said, exit: isAnswered(first.status) ? 0 : NOT_CHARGED, note: 'nothing was asked for' }
   const demand = readSignIn(first.reply)
   if (demand !== undefined) return signedIn({ env, runtime, steps }, call, { demand, said })
-  const offer = findOffer(first.reply, protocols)
+  const wallet = findWallet(url, env)
+  const offer = findOffer(first.reply, protocols, accountsOf(wallet))
   if (offer === undefined)
     return { ...said, exit: NOT_CHARGED, note: 'no offer of this 402 can be signed here' }
   const fee = offer.fee === 'payer' ? ', and the network’s fee' : ''
@@ -78,8 +79,8 @@ export async function exchange(
       offer,
       note: `the call would fail: ${reason}; --anyway sends the payment nevertheless`,
     }
-  const wallet = findWallet(url, env)
-  if (wallet === undefined) return { ...said, exit: NOT_CHARGED, offer, note: noWallet(env) }
+  if (wallet === undefined)
+    return { ...said, exit: NOT_CHARGED, offer, note: noWallet(env, KEY_VARIABLES[offer.account]) }
   if (wallet.kind === 'environment' && max === undefined) {
     return { ...said, exit: OVER_MAX, offer, note: 'a real wallet needs --max USD' }
   }
@@ -120,11 +121,11 @@ function usageText(usage: Json | undefined): string {
   return parts.length === 0 ? '' : clean(`: ${parts.join(', ')}`)
 }
 
-function noWallet({ dataDir }: BuyerEnv): string {
+function noWallet({ dataDir }: BuyerEnv, variable: string): string {
   const sandbox = sandboxUrl(dataDir)
   const other =
     sandbox === undefined ? 'start a sandbox here' : `call the sandbox by its own address, ${sandbox}`
-  return `no wallet: set PAYER_PRIVATE_KEY, or ${other}`
+  return `no wallet: set ${variable}, or ${other}`
 }
 
 /** Requests what is free with the proof of an address that it asks for. */
@@ -135,8 +136,9 @@ async function signedIn(
 ): Promise<Bill> {
   const { url } = call
   const wallet = findWallet(url, env)
-  if (wallet === undefined) return { ...said, exit: NOT_CHARGED, note: noWallet(env) }
-  const signed = await signIn(demand, url, wallet.keys.x402)
+  const key = wallet?.evm?.x402
+  if (key === undefined) return { ...said, exit: NOT_CHARGED, note: noWallet(env, KEY_VARIABLES.evm) }
+  const signed = await signIn(demand, url, key)
   if (signed.kind === 'unsigned') return { ...said, exit: NOT_CHARGED, note: signed.reason }
   steps.tell(`free, and asks who calls: signed in as ${signed.address}`)
   const answer = await request(call, signed.headers, (line) => steps.print(line))

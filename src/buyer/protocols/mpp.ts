@@ -5,11 +5,11 @@ import { toMicros } from '../../engine/base/money.ts'
 import {
   decodeJson,
   metaOf,
+  type EvmSigner,
   type Offer,
   type PayingProtocol,
   type Reply,
   readHash,
-  type Signer,
   type Signing,
 } from './paying-protocol.ts'
 
@@ -32,13 +32,11 @@ const TEMPO_NETWORKS: readonly TempoNetwork[] = [
 /** MPP, method tempo, intent charge, pull mode: the seller carries out the transaction that is signed here. */
 export const mpp: PayingProtocol = {
   name: 'mpp',
-  readOffer: (reply) => {
-    for (const challenge of challengesIn(reply)) {
+  readOffers: (reply) =>
+    challengesIn(reply).flatMap((challenge) => {
       const charge = readCharge(challenge)
-      if (charge !== undefined) return offerOf(charge)
-    }
-    return undefined
-  },
+      return charge === undefined ? [] : [offerOf(charge)]
+    }),
   readReceipt: (reply) => {
     const receipt =
       reply.kind === 'tool'
@@ -107,11 +105,12 @@ function offerOf(charge: Charge): Offer {
     amountIs: 'price',
     payTo: recipient,
     fee,
+    account: 'evm',
     sign: (signer) => sign(charge, signer),
   }
 }
 
-async function sign(charge: Charge, { key, rpcUrl, now }: Signer): Promise<Signing> {
+async function sign(charge: Charge, { key, rpcUrl, now }: EvmSigner): Promise<Signing> {
   const { chainId, title } = charge.network
   const { expires } = charge.challenge
   if (expires !== undefined && !(Date.parse(expires) > now.getTime()))
@@ -123,7 +122,7 @@ async function sign(charge: Charge, { key, rpcUrl, now }: Signer): Promise<Signi
 }
 
 /** Signs a transfer whose memo binds it to the challenge; the node fills in gas and fees. */
-async function createCredential(charge: Charge, key: Signer['key'], rpcUrl: string): Promise<Signing> {
+async function createCredential(charge: Charge, key: EvmSigner['key'], rpcUrl: string): Promise<Signing> {
   const { network, recipient, challenge } = charge
   const { chainId, title } = network
   const { Mppx, tempo } = await import('../../vendor/mppx-client.ts')

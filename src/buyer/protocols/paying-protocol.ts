@@ -1,6 +1,9 @@
+import { decodeBase58 } from '../../engine/base/base58.ts'
 import { isJsonObject, type Json, type JsonObject, parseJson } from '../../engine/base/json.ts'
 import type { Micros } from '../../engine/base/money.ts'
 import type { ChannelOffer, Channels, Noted } from '../channels/channels.ts'
+import type { SvmNetwork } from '../../engine/base/networks.ts'
+import type { SvmAccount } from '../../engine/base/svm-signature.ts'
 
 export type ProtocolName = 'x402' | 'mpp'
 
@@ -12,8 +15,8 @@ export type Reply =
 /** One way to pay for a 402. Its offers have the function that signs them. */
 export interface PayingProtocol {
   readonly name: ProtocolName
-  /** The first offer of a 402 that can be signed here; undefined when there is none. */
-  readonly readOffer: (reply: Reply) => Offer | undefined
+  /** The offers of a 402 that can be signed here, the preferred one first. */
+  readonly readOffers: (reply: Reply) => readonly Offer[]
   /** The settlement that an answer reports; undefined when it reports none. */
   readonly readReceipt: (reply: Reply) => PaymentReceipt | undefined
   /** Keeps what an answer says of the channel of a payment (`Signing.meta`), for protocols that have channels. */
@@ -33,7 +36,9 @@ export interface PaymentReceipt {
 }
 
 /** The terms of a seller, fully understood: nothing is signed that is not displayed. */
-export interface Offer {
+export type Offer = OfferTerms & Signable
+
+interface OfferTerms {
   readonly protocol: ProtocolName
   /** CAIP-2. */
   readonly network: string
@@ -47,17 +52,31 @@ export interface Offer {
   readonly fee: 'seller' | 'payer'
   /** Of an offer that is paid through a channel: its calls are paid one after the other (`Channels.alone`). */
   readonly channel?: ChannelOffer
-  readonly sign: (signer: Signer) => Promise<Signing>
 }
 
-/** What an offer needs to be signed. */
-export interface Signer {
+/** The kind of account that pays an offer, and what signs it. */
+type Signable =
+  | { readonly account: 'evm'; readonly sign: (signer: EvmSigner) => Promise<Signing> }
+  | { readonly account: 'svm'; readonly sign: (signer: SvmSigner) => Promise<Signing> }
+
+export type AccountKind = Offer['account']
+
+/** What an offer on an EVM chain needs to be signed. */
+export interface EvmSigner {
   readonly key: `0x${string}`
   /** Endpoint of a chain, when one is known. */
   readonly rpcUrl: (chainId: number) => string | undefined
   /** Undefined: the wallet pays through no channel. */
   readonly channels?: Channels | undefined
   readonly now: Date
+  readonly random: (bytes: number) => Uint8Array
+}
+
+/** What an offer on Solana needs to be signed. */
+export interface SvmSigner {
+  readonly key: SvmAccount
+  /** Endpoint of a network, when one is known. */
+  readonly rpcUrl: (network: SvmNetwork) => string | undefined
   readonly random: (bytes: number) => Uint8Array
 }
 
@@ -84,6 +103,11 @@ export function metaOf({ result }: Extract<Reply, { readonly kind: 'tool' }>, na
 /** The transaction hash in a receipt; undefined for anything else. */
 export function readHash(value: unknown): string | undefined {
   return typeof value === 'string' && /^0x[0-9a-fA-F]{64}$/.test(value) ? value : undefined
+}
+
+/** The signature that names a transaction of Solana in a receipt; undefined for anything else. */
+export function readSvmSignature(value: unknown): string | undefined {
+  return typeof value === 'string' && decodeBase58(value, 64) !== undefined ? value : undefined
 }
 
 /** JSON from a seller, in base64 or base64url; undefined when it is not JSON. */

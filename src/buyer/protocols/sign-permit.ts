@@ -3,9 +3,9 @@ import type { Address } from '../../engine/base/address.ts'
 import type { JsonObject } from '../../engine/base/json.ts'
 import type { Network } from '../../engine/base/networks.ts'
 import { GAS_SPONSORING, PERMIT2, UPTO_PROXY } from '../../engine/base/permit2.ts'
-import type { Signer } from './paying-protocol.ts'
+import type { EvmSigner } from './paying-protocol.ts'
 import { readPermit2Allowance } from './permit2-allowance.ts'
-import type { SignedTerms, Terms } from './x402-terms.ts'
+import type { EvmTerms, SignedTerms } from './x402-terms.ts'
 
 /** Permit2: PermitWitnessTransferFrom with the witness of the proxy of scheme upto (x402, scheme_upto_evm.md). */
 const PERMIT_TYPES = {
@@ -49,9 +49,9 @@ export interface PermitTerms {
  * exactly the amount is signed with it, if the seller carries it out.
  */
 export async function signPermit(
-  terms: Terms,
+  terms: EvmTerms,
   { settler, sponsoring }: PermitTerms,
-  { key, rpcUrl, now, random }: Signer,
+  { key, rpcUrl, now, random }: EvmSigner,
 ): Promise<SignedTerms> {
   const account = privateKeyToAccount(key)
   const { network, amount, payTo, timeoutSeconds } = terms

@@ -1,12 +1,12 @@
 import { privateKeyToAccount } from '../../vendor/viem-accounts.ts'
 import { TRANSFER_TYPES } from '../../engine/base/transfer-types.ts'
-import type { Signer } from './paying-protocol.ts'
-import type { SignedTerms, Terms } from './x402-terms.ts'
+import type { EvmSigner } from './paying-protocol.ts'
+import type { EvmTerms, SignedTerms } from './x402-terms.ts'
 
 /** Scheme `exact`: a transfer of the price (EIP-3009 under EIP-712). */
 export async function signTransfer(
-  { network: { token, chainId }, amount, payTo, timeoutSeconds }: Terms,
-  { key, now, random }: Signer,
+  { network: { token, chainId }, amount, payTo, timeoutSeconds }: EvmTerms,
+  { key, now, random }: EvmSigner,
 ): Promise<SignedTerms> {
   const account = privateKeyToAccount(key)
   const message = {

@@ -5,6 +5,7 @@ import { GAS_SPONSORING } from '../../engine/base/permit2.ts'
 import type { ChannelTerms } from '../channels/channel.ts'
 import { amountIn } from '../channels/channel-file.ts'
 import type { Signing } from './paying-protocol.ts'
+import { readSvmTerms, type SvmTerms } from './svm-terms.ts'
 
 /** The schemes of x402 that are signed here. */
 export const SCHEMES = ['exact', 'upto', 'batch-settlement'] as const
@@ -14,7 +15,10 @@ export type SchemeName = (typeof SCHEMES)[number]
 export const USUAL_SCHEMES: readonly SchemeName[] = ['exact', 'upto']
 
 /** One entry of `accepts`, every member of which is understood. */
-export interface Terms {
+export type Terms = EvmTerms | SvmTerms
+
+export interface EvmTerms {
+  readonly kind: 'evm'
   readonly network: Network
   /** Atomic units: the price, or the most that `upto` may charge. */
   readonly amount: bigint
@@ -35,7 +39,7 @@ type SettlementTerms =
 export type SignedTerms =
   | {
       readonly kind: 'signed'
-      readonly payer: Address
+      readonly payer: string
       readonly payload: JsonObject
       /** Added to the extensions of the challenge. */
       readonly extensions?: JsonObject
@@ -46,6 +50,15 @@ export type SignedTerms =
 
 /** Undefined for an entry that cannot be signed here. `extensions` are those of the challenge. */
 export function readTerms(accepted: JsonObject, extensions: JsonObject): Terms | undefined {
+  return readSvmTerms(accepted) ?? readEvmTerms(accepted, extensions)
+}
+
+/** The scheme of an entry. */
+export function schemeOf(terms: Terms): SchemeName {
+  return terms.kind === 'svm' ? terms.scheme : terms.settlement.scheme
+}
+
+function readEvmTerms(accepted: JsonObject, extensions: JsonObject): EvmTerms | undefined {
   const { network, amount, asset, payTo, maxTimeoutSeconds } = accepted
   const settlement = readSettlement(accepted, extensions)
   const known = typeof network === 'string' ? findNetwork(network) : undefined
@@ -56,6 +69,7 @@ export function readTerms(accepted: JsonObject, extensions: JsonObject): Terms |
   // A token we do not know could be worth anything.
   if (typeof asset !== 'string' || asset.toLowerCase() !== known.token.address.toLowerCase()) return undefined
   return {
+    kind: 'evm',
     network: known,
     amount: BigInt(amount),
     payTo,

@@ -4,36 +4,44 @@ import {
   decodeJson,
   metaOf,
   readHash,
+  readSvmSignature,
+  type EvmSigner,
   type Offer,
   type PaymentReceipt,
   type Reply,
   type PayingProtocol,
-  type Signer,
   type Signing,
 } from './paying-protocol.ts'
 import type { ChannelTerms } from '../channels/channel.ts'
 import type { ChannelOffer } from '../channels/channels.ts'
 import { signPermit } from './sign-permit.ts'
+import { signSvmTransfer } from './sign-svm-transfer.ts'
 import { signTransfer } from './sign-transfer.ts'
-import { readTerms, type SchemeName, type SignedTerms, type Terms, USUAL_SCHEMES } from './x402-terms.ts'
+import {
+  readTerms,
+  type EvmTerms,
+  type SchemeName,
+  schemeOf,
+  type SignedTerms,
+  type Terms,
+  USUAL_SCHEMES,
+} from './x402-terms.ts'
 
 /** x402 v2 by some of its schemes, in order of preference, on a network of the table. */
 export function x402By(schemes: readonly SchemeName[]): PayingProtocol {
   return {
     name: 'x402',
-    readOffer: (reply) => {
+    readOffers: (reply) => {
       const required = paymentRequired(reply)
-      if (required?.['x402Version'] !== 2 || !Array.isArray(required['accepts'])) return undefined
+      if (required?.['x402Version'] !== 2 || !Array.isArray(required['accepts'])) return []
       const extensions = isJsonObject(required['extensions']) ? required['extensions'] : {}
       const offered = required['accepts'].flatMap((accepted) => {
         const terms = isJsonObject(accepted) ? readTerms(accepted, extensions) : undefined
         return terms === undefined ? [] : [terms]
       })
-      for (const scheme of schemes) {
-        const terms = offered.find(({ settlement }) => settlement.scheme === scheme)
-        if (terms !== undefined) return offerOf(terms, required)
-      }
-      return undefined
+      return schemes.flatMap((scheme) =>
+        offered.filter((terms) => schemeOf(terms) === scheme).map((terms) => offerOf(terms, required)),
+      )
     },
     readReceipt: (reply) => {
       const response = settlementResponse(reply)
@@ -72,7 +80,7 @@ function readReceipt({ transaction, amount, extra }: JsonObject): PaymentReceipt
   const stated = chargedAmount ?? amount
   const isAmount = typeof stated === 'string' && /^\d{1,21}$/.test(stated)
   return {
-    transaction: readHash(transaction),
+    transaction: readHash(transaction) ?? readSvmSignature(transaction),
     by: chargedAmount === undefined ? undefined : 'voucher',
     amount: isAmount ? toMicros(BigInt(stated)) : undefined,
     usage,
@@ -98,26 +106,40 @@ export function readSignedReceipts(reply: Reply): Readonly<Record<string, string
 }
 
 function offerOf(terms: Terms, required: JsonObject): Offer {
-  const { network, amount, payTo, settlement } = terms
-  return {
+  const { network, amount, payTo } = terms
+  const shown = {
     protocol: 'x402',
     network: network.id,
     money: `${network.token.symbol} on ${network.title}`,
     // Every token of the table is a dollar of six decimals.
     amount: toMicros(amount),
-    amountIs: settlement.scheme === 'exact' ? 'price' : 'ceiling',
+    amountIs: schemeOf(terms) === 'exact' ? 'price' : 'ceiling',
     payTo,
     fee: 'seller',
+  } as const
+  if (terms.kind === 'svm')
+    return {
+      ...shown,
+      account: 'svm',
+      sign: async (signer) => pack(terms, required, await signSvmTransfer(terms, signer)),
+    }
+  const { settlement } = terms
+  return {
+    ...shown,
+    account: 'evm',
     ...(settlement.scheme === 'batch-settlement' && { channel: channelOf(terms, settlement.channel) }),
-    sign: (signer) => sign(terms, required, signer),
+    sign: async (signer) => pack(terms, required, await signTerms(terms, signer)),
   }
 }
 
-function channelOf({ network, payTo, amount, timeoutSeconds }: Terms, channel: ChannelTerms): ChannelOffer {
+function channelOf(
+  { network, payTo, amount, timeoutSeconds }: EvmTerms,
+  channel: ChannelTerms,
+): ChannelOffer {
   return { network, payTo, amount, timeoutSeconds, channel }
 }
 
-async function signTerms(terms: Terms, signer: Signer): Promise<SignedTerms> {
+async function signTerms(terms: EvmTerms, signer: EvmSigner): Promise<SignedTerms> {
   const { settlement } = terms
   switch (settlement.scheme) {
     case 'exact':
@@ -131,10 +153,8 @@ async function signTerms(terms: Terms, signer: Signer): Promise<SignedTerms> {
   }
 }
 
-/** Signs an offer and packs it as a PaymentPayload. */
-async function sign(terms: Terms, required: JsonObject, signer: Signer): Promise<Signing> {
-  const { accepted } = terms
-  const signed = await signTerms(terms, signer)
+/** Packs what was signed as a PaymentPayload. */
+function pack({ accepted }: Terms, required: JsonObject, signed: SignedTerms): Signing {
   if (signed.kind === 'unsigned') return signed
   const { resource, extensions } = required
   const payload = {

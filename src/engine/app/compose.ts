@@ -9,7 +9,7 @@ import type { Protocol } from '../payment/protocol.ts'
 import type { SettingNames } from '../payment/setting-names.ts'
 import type { FacilitatorAccess } from '../x402/facilitators/facilitator-client.ts'
 import type { OnFacilitatorOutcome } from '../x402/facilitators/observed-facilitator.ts'
-import type { FeePayer } from '../chains/svm/signature.ts'
+import type { SvmAccount } from '../base/svm-signature.ts'
 import { exactSvmScheme } from '../x402/exact-svm/exact-svm.ts'
 import { openSvmNetworks, type SvmNetworks } from '../x402/exact-svm/svm-networks.ts'
 import { openX402Networks, type X402Networks } from '../x402/exact-evm/exact-networks.ts'
@@ -88,7 +88,7 @@ export interface PaymentConfig {
   /** JSON-RPC endpoints of Solana by CAIP-2 id. */
   readonly svmRpcUrls?: Readonly<Record<string, string>>
   /** Pay the fees of settlements on Solana: offers name the first one. */
-  readonly feePayers?: readonly FeePayer[]
+  readonly feePayers?: readonly SvmAccount[]
   readonly signerKeys: readonly `0x${string}`[]
   /** Sign claims of channels: the present one first. */
   readonly channelKeys?: readonly `0x${string}`[]

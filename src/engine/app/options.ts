@@ -2,7 +2,7 @@ import { isAddress } from '../base/address.ts'
 import { didYouMean } from '../catalog/issue.ts'
 import { isSvmAddress } from '../base/base58.ts'
 import { findNetwork, findSvmNetwork, NETWORKS, SVM_NETWORKS, TEMPO_NETWORKS } from '../base/networks.ts'
-import { openFeePayer } from '../chains/svm/signature.ts'
+import { openSvmAccount } from '../base/svm-signature.ts'
 import { canonicalPath } from '../http/request-target.ts'
 import type { PaymentConfig } from './compose.ts'
 import { OPTION_NAMES, type RatecardOptions } from './ratecard-options.ts'
@@ -128,7 +128,7 @@ export function readPayments(options: RatecardOptions, names: OptionNames = OPTI
     names.mppRecipient,
     'must be an address: 0x and 40 hexadecimal digits',
   )
-  const feePayers = feePayerKeys.flatMap((key) => openFeePayer(key) ?? [])
+  const feePayers = feePayerKeys.flatMap((key) => openSvmAccount(key) ?? [])
   check(
     feePayers.length === feePayerKeys.length,
     names.feePayers,

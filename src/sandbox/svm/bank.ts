@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { address, type EncodedAccount, isAddress, lamports } from '@solana/kit'
 import { FailedTransactionMetadata, LiteSVM, type TransactionMetadata } from 'litesvm'
+import { tokenAccountOf } from '../../engine/base/token-account.ts'
 import { Blocks } from './blocks.ts'
-import { associatedAccount, mintAccount, readMint, readTokenAccount, tokenAccount } from './tokens.ts'
+import { mintAccount, readMint, readTokenAccount, tokenAccount } from './tokens.ts'
 import { errorOf, type TransactionError } from './transaction-error.ts'
 import { feeOf, isSigned, type SentTransaction } from './transaction.ts'
 
@@ -60,10 +61,7 @@ export class Bank {
   readonly mint: string
   readonly #now: () => number
   /** It keeps no blocks of its own: time, signatures and repetition are checked here. */
-  readonly #machine = new LiteSVM()
-    .withBlockhashCheck(false)
-    .withSigverify(false)
-    .withTransactionHistory(0n)
+  readonly #machine = new LiteSVM().withBlockhashCheck(false).withSigverify(false).withTransactionHistory(0n)
   readonly #landed = new Map<string, Landed>()
   /** What was executed, whoever has signed it. */
   readonly #messages = new Set<string>()
@@ -139,8 +137,9 @@ export class Bank {
   }
 
   /** Makes tokens for an owner, whose token account begins to exist. */
-  async giveTokens(owner: string, amount: bigint): Promise<void> {
-    const at = await associatedAccount(owner, this.mint)
+  giveTokens(owner: string, amount: bigint): void {
+    const at = tokenAccountOf(owner, this.mint)
+    if (at === undefined || !isAddress(at)) throw new TypeError(`${owner} is no address`)
     const found = this.account(at)
     const held = found === undefined ? undefined : readTokenAccount(found)
     const mint = this.account(this.mint)

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { base58 } from '../../vendor/base58.ts'
+import { encodeBase58 } from '../../engine/base/base58.ts'
 
 /** Blocks whose hash a transaction may name after them. */
 const VALID_FOR = 150n
@@ -46,7 +46,7 @@ export class Blocks {
   }
 
   hashAt(height: bigint): string {
-    return base58.encode(createHash('sha256').update(this.#seed).update(String(height)).digest())
+    return encodeBase58(createHash('sha256').update(this.#seed).update(String(height)).digest())
   }
 
   lastValidHeight(height: bigint): bigint {

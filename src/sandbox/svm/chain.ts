@@ -7,6 +7,8 @@ import type { Fault } from './faults.ts'
 
 /** USDC of Solana’s test network devnet: clients know it, so they pay here as they come. */
 export const DEVNET_USDC = '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU'
+/** CAIP-2 of devnet. */
+export const SVM_NETWORK = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1'
 /** Of devnet, since clients may compare it with what they expect. */
 const DEVNET_GENESIS = 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG'
 
@@ -42,7 +44,9 @@ export interface SvmChain extends SvmChainRecord {
 /** Whether the packages that a Solana chain needs are installed. */
 export function isSvmInstalled(): boolean {
   try {
-    createRequire(import.meta.url).resolve('litesvm')
+    const { resolve } = createRequire(import.meta.url)
+    resolve('litesvm')
+    resolve('@solana/kit')
     return true
   } catch {
     return false
@@ -74,7 +78,9 @@ export async function adoptSvmChain(record: SvmChainRecord): Promise<SvmChain | 
 }
 
 async function identityOf(rpcUrl: string): Promise<string> {
-  return String(await callNode(rpcUrl, 'sandbox_identity', []))
+  const identity = await callNode(rpcUrl, 'sandbox_identity', [])
+  if (typeof identity !== 'string') throw new Error(`${rpcUrl} is no node of a sandbox`)
+  return identity
 }
 
 function chain(node: LocalNode, { mint, identity }: Pick<SvmChainRecord, 'mint' | 'identity'>): SvmChain {
@@ -113,7 +119,7 @@ async function callNode(rpcUrl: string, method: string, params: readonly Json[])
   })
   const reply = parseJson(await response.text())
   const { result, error } = isJsonObject(reply) ? reply : {}
-  if (isJsonObject(error)) throw new Error(`${method}: ${String(error['message'])}`)
+  if (isJsonObject(error)) throw new Error(`${method}: ${JSON.stringify(error['message'])}`)
   if (result === undefined) throw new Error(`${method}: the node does not answer`)
   return result
 }

@@ -1,5 +1,6 @@
+import { getBase58Encoder } from '@solana/kit'
+import { isSvmAddress } from '../../engine/base/base58.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../engine/base/json.ts'
-import { base58 } from '../../vendor/base58.ts'
 import type { Bank, Landed, Outcome } from './bank.ts'
 import { type Commitment, slotOf } from './blocks.ts'
 import { type Faults, isFault } from './faults.ts'
@@ -32,8 +33,8 @@ const SANDBOX_METHODS: Readonly<Record<string, Method>> = {
     bank.setLamports(text(at), BigInt(text(amount)))
     return null
   },
-  sandbox_giveTokens: async ({ bank }, [owner, amount]) => {
-    await bank.giveTokens(text(owner), BigInt(text(amount)))
+  sandbox_giveTokens: ({ bank }, [owner, amount]) => {
+    bank.giveTokens(text(owner), BigInt(text(amount)))
     return null
   },
   sandbox_advance: ({ bank }, [blocks]) => {
@@ -145,11 +146,10 @@ function preflight(bank: Bank, sent: SentTransaction): void {
   const refusal = bank.refusal(sent)
   const outcome = refusal === undefined ? bank.simulate(sent) : refused(refusal)
   if (outcome.error === undefined) return
-  throw new RpcError(
-    -32002,
-    `Transaction simulation failed: ${sentenceOf(outcome.error)}`,
-    { ...simulationView(outcome), accounts: null },
-  )
+  throw new RpcError(-32002, `Transaction simulation failed: ${sentenceOf(outcome.error)}`, {
+    ...simulationView(outcome),
+    accounts: null,
+  })
 }
 
 function refused(error: TransactionError): Outcome {
@@ -209,14 +209,17 @@ function signaturesOf(bank: Bank, at: string, { before, until, limit = 1_000 }: 
   const indexOf = (signature: Json) => all.findIndex((landed) => landed.signature === signature)
   const from = before === undefined ? 0 : indexOf(before) + 1
   const to = until === undefined ? -1 : indexOf(until)
-  return all.slice(from, to === -1 ? all.length : to).slice(0, Number(limit)).map((landed) => ({
-    blockTime: landed.time,
-    confirmationStatus: bank.blocks.commitmentOf(landed.height),
-    err: landed.error ?? null,
-    memo: null,
-    signature: landed.signature,
-    slot: Number(slotOf(landed.height)),
-  }))
+  return all
+    .slice(from, to === -1 ? all.length : to)
+    .slice(0, Number(limit))
+    .map((landed) => ({
+      blockTime: landed.time,
+      confirmationStatus: bank.blocks.commitmentOf(landed.height),
+      err: landed.error ?? null,
+      memo: null,
+      signature: landed.signature,
+      slot: Number(slotOf(landed.height)),
+    }))
 }
 
 function withContext(bank: Bank, options: Json | undefined, value: Json): JsonObject {
@@ -229,9 +232,12 @@ function withContext(bank: Bank, options: Json | undefined, value: Json): JsonOb
 
 function transactionIn(wire: Json | undefined, encoding: Json = 'base58'): SentTransaction {
   if (encoding !== 'base64' && encoding !== 'base58')
-    throw invalidParams(`unsupported encoding: ${JSON.stringify(encoding)}. Supported encodings: base58, base64`)
+    throw invalidParams(
+      `unsupported encoding: ${JSON.stringify(encoding)}. Supported encodings: base58, base64`,
+    )
   try {
-    const bytes = encoding === 'base64' ? Buffer.from(text(wire), 'base64') : base58.decode(text(wire))
+    const bytes =
+      encoding === 'base64' ? Buffer.from(text(wire), 'base64') : getBase58Encoder().encode(text(wire))
     if (bytes.length > LARGEST_WIRE) throw new RangeError('too large')
     return readTransaction(Uint8Array.from(bytes))
   } catch {
@@ -260,6 +266,6 @@ function text(value: Json | undefined): string {
 
 function address(value: Json | undefined): string {
   const found = text(value)
-  if (!/^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(found)) throw invalidParams('WrongSize')
+  if (!isSvmAddress(found)) throw invalidParams('WrongSize')
   return found
 }

@@ -1,10 +1,8 @@
-import { type Address, address, type EncodedAccount, getProgramDerivedAddress, lamports } from '@solana/kit'
-import { base58 } from '../../vendor/base58.ts'
+import { type Address, address, type EncodedAccount, getAddressEncoder, lamports } from '@solana/kit'
+import { encodeBase58 } from '../../engine/base/base58.ts'
+import { TOKEN_PROGRAM } from '../../engine/base/svm-programs.ts'
 
 const DECIMALS = 6
-
-export const TOKEN_PROGRAM = address('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA')
-const ASSOCIATED_TOKEN_PROGRAM = address('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL')
 
 /** Nobody has its key: the sandbox writes balances into the accounts. */
 const MINT_AUTHORITY = address('SandboxMint11111111111111111111111111111111')
@@ -29,21 +27,14 @@ export interface Mint {
   readonly isInitialized: boolean
 }
 
-/** Where the tokens of an owner are, unless they say otherwise. */
-export async function associatedAccount(owner: string, mint: string): Promise<Address> {
-  const seeds = [owner, TOKEN_PROGRAM, mint].map((each) => base58.decode(each))
-  const [account] = await getProgramDerivedAddress({ programAddress: ASSOCIATED_TOKEN_PROGRAM, seeds })
-  return account
-}
-
 /** Undefined when the account is no token account. */
 export function readTokenAccount(account: EncodedAccount): TokenAccount | undefined {
   const { data, programAddress } = account
   if (programAddress !== TOKEN_PROGRAM || data.length !== ACCOUNT_BYTES) return undefined
   const bytes = Uint8Array.from(data)
   return {
-    mint: base58.encode(bytes.slice(0, 32)),
-    owner: base58.encode(bytes.slice(32, 64)),
+    mint: encodeBase58(bytes.slice(0, 32)),
+    owner: encodeBase58(bytes.slice(32, 64)),
     amount: viewOf(bytes).getBigUint64(64, true),
     state: bytes[108] ?? 0,
   }
@@ -64,7 +55,7 @@ export function mintAccount(mint: string, supply: bigint): EncodedAccount {
   const data = new Uint8Array(MINT_BYTES)
   const view = viewOf(data)
   view.setUint32(0, INITIALIZED, true)
-  data.set(base58.decode(MINT_AUTHORITY), 4)
+  data.set(bytesOf(MINT_AUTHORITY), 4)
   view.setBigUint64(36, supply, true)
   view.setUint8(44, DECIMALS)
   view.setUint8(45, INITIALIZED)
@@ -73,8 +64,8 @@ export function mintAccount(mint: string, supply: bigint): EncodedAccount {
 
 export function tokenAccount(at: Address, { mint, owner, amount, state }: TokenAccount): EncodedAccount {
   const data = new Uint8Array(ACCOUNT_BYTES)
-  data.set(base58.decode(mint), 0)
-  data.set(base58.decode(owner), 32)
+  data.set(bytesOf(address(mint)), 0)
+  data.set(bytesOf(address(owner)), 32)
   viewOf(data).setBigUint64(64, amount, true)
   viewOf(data).setUint8(108, state)
   return ownedByTokenProgram(at, data, RENT[ACCOUNT_BYTES])
@@ -86,11 +77,15 @@ function ownedByTokenProgram(at: Address, data: Uint8Array, balance: bigint): En
     data,
     executable: false,
     lamports: lamports(balance),
-    programAddress: TOKEN_PROGRAM,
+    programAddress: address(TOKEN_PROGRAM),
     space: BigInt(data.length),
   }
 }
 
 function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView {
   return new DataView(buffer, byteOffset, byteLength)
+}
+
+function bytesOf(of: Address): Uint8Array {
+  return Uint8Array.from(getAddressEncoder().encode(of))
 }

@@ -1,10 +1,7 @@
-import { createPublicKey, verify } from 'node:crypto'
-import {
-  getCompiledTransactionMessageDecoder,
-  getTransactionDecoder,
-  type Transaction,
-} from '@solana/kit'
-import { base58 } from '../../vendor/base58.ts'
+import { getCompiledTransactionMessageDecoder, getTransactionDecoder, type Transaction } from '@solana/kit'
+import { encodeBase58 } from '../../engine/base/base58.ts'
+import { COMPUTE_BUDGET_PROGRAM } from '../../engine/base/svm-programs.ts'
+import { isSignedBy } from '../../engine/base/svm-signature.ts'
 
 /** A transaction as it was sent, and what it says. */
 export interface SentTransaction {
@@ -22,11 +19,8 @@ type StaticMessage = Exclude<Message, { readonly version: 1 }>
 
 /** Lamports for each signature. */
 const FEE_PER_SIGNATURE = 5_000n
-const COMPUTE_BUDGET = 'ComputeBudget111111111111111111111111111111'
 const [SET_UNIT_LIMIT, SET_UNIT_PRICE] = [2, 3]
 const UNITS_PER_INSTRUCTION = 200_000n
-/** DER of an Ed25519 public key, without its 32 bytes. */
-const PUBLIC_KEY_HEADER = Buffer.from('302a300506032b6570032100', 'hex')
 
 /** Throws when the bytes are no transaction. */
 export function readTransaction(wire: Uint8Array): SentTransaction {
@@ -38,7 +32,7 @@ export function readTransaction(wire: Uint8Array): SentTransaction {
     wire,
     transaction,
     message,
-    signature: first ? base58.encode(Uint8Array.from(first)) : undefined,
+    signature: first ? encodeBase58(Uint8Array.from(first)) : undefined,
     accounts: message.staticAccounts,
     blockhash: message.lifetimeToken,
   }
@@ -46,22 +40,17 @@ export function readTransaction(wire: Uint8Array): SentTransaction {
 
 /** Whether every account that has to sign has signed this message. */
 export function isSigned({ transaction: { messageBytes, signatures } }: SentTransaction): boolean {
-  return Object.entries(signatures).every(([account, signature]) => {
-    if (signature === null) return false
-    const key = createPublicKey({
-      key: Buffer.concat([PUBLIC_KEY_HEADER, base58.decode(account)]),
-      format: 'der',
-      type: 'spki',
-    })
-    return verify(null, Uint8Array.from(messageBytes), key, Uint8Array.from(signature))
-  })
+  const message = Uint8Array.from(messageBytes)
+  return Object.entries(signatures).every(
+    ([account, signature]) => signature !== null && isSignedBy(account, Uint8Array.from(signature), message),
+  )
 }
 
 /** Lamports that the first account pays, whether the transaction succeeds or fails. */
 export function feeOf({ message, accounts }: SentTransaction): bigint {
   let [limit, price, others]: [bigint | undefined, bigint, bigint] = [undefined, 0n, 0n]
   for (const { programAddressIndex, data } of message.instructions) {
-    if (accounts[programAddressIndex] !== COMPUTE_BUDGET) {
+    if (accounts[programAddressIndex] !== COMPUTE_BUDGET_PROGRAM) {
       others += 1n
       continue
     }

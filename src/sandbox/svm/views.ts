@@ -1,10 +1,11 @@
 import type { EncodedAccount } from '@solana/kit'
-import { base58 } from '../../vendor/base58.ts'
+import { encodeBase58 } from '../../engine/base/base58.ts'
 import type { Json, JsonObject } from '../../engine/base/json.ts'
+import { TOKEN_PROGRAM } from '../../engine/base/svm-programs.ts'
 import type { Landed, TokenBalance } from './bank.ts'
 import { slotOf } from './blocks.ts'
 import { invalidParams } from './rpc-error.ts'
-import { readMint, readTokenAccount, TOKEN_PROGRAM } from './tokens.ts'
+import { readMint, readTokenAccount } from './tokens.ts'
 import type { SentTransaction } from './transaction.ts'
 
 /** What the decimals of a mint are. */
@@ -35,7 +36,7 @@ function dataView(account: EncodedAccount, encoding: Json, decimalsOf: DecimalsO
     case 'base64':
       return base64
     case 'base58':
-      return [base58.encode(bytes), 'base58']
+      return [encodeBase58(bytes), 'base58']
     default:
       throw invalidParams(`unknown encoding ${JSON.stringify(encoding)}.`)
   }
@@ -109,13 +110,13 @@ export function landedView(landed: Landed, encoding: Json, decimalsOf: DecimalsO
 function transactionView(sent: SentTransaction, encoding: Json): Json {
   const { wire, transaction } = sent
   const signatures = Object.values(transaction.signatures).map((each) =>
-    base58.encode(each === null ? new Uint8Array(64) : Uint8Array.from(each)),
+    encodeBase58(each === null ? new Uint8Array(64) : Uint8Array.from(each)),
   )
   switch (encoding) {
     case 'base64':
       return [Buffer.from(wire).toString('base64'), 'base64']
     case 'base58':
-      return [base58.encode(wire), 'base58']
+      return [encodeBase58(wire), 'base58']
     case 'json':
       return { signatures, message: messageView(sent) }
     case 'jsonParsed':
@@ -138,7 +139,7 @@ function messageView({ message, accounts, blockhash }: SentTransaction): JsonObj
     instructions: message.instructions.map(({ programAddressIndex, accountIndices = [], data = [] }) => ({
       programIdIndex: programAddressIndex,
       accounts: accountIndices,
-      data: base58.encode(Uint8Array.from(data)),
+      data: encodeBase58(Uint8Array.from(data)),
       stackHeight: null,
     })),
   }
@@ -162,7 +163,7 @@ function parsedMessageView({ message, accounts, blockhash }: SentTransaction): J
     instructions: message.instructions.map(({ programAddressIndex, accountIndices = [], data = [] }) => ({
       programId: nameOf(programAddressIndex),
       accounts: accountIndices.map(nameOf),
-      data: base58.encode(Uint8Array.from(data)),
+      data: encodeBase58(Uint8Array.from(data)),
       stackHeight: null,
     })),
   }

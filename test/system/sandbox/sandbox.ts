@@ -4,12 +4,15 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { address, createSolanaRpc } from '@solana/kit'
 import { createPublicClient, http, parseAbi, type Address } from 'viem'
 import { privateKeyToAddress } from 'viem/accounts'
+import { openSvmAccount } from '../../../src/engine/base/svm-signature.ts'
 import { readSandboxAddresses } from '../../../src/sandbox/known-keys.ts'
 import { readSandbox, startSandbox } from '../../../src/sandbox/sandbox.ts'
 import { randomBytes } from '../../support/random.ts'
 import { nodeCommand } from '../../support/server.ts'
+import { svmTokenAccount } from '../../support/svm.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../fixtures/sandbox/open.ts', import.meta.url))
 
@@ -31,6 +34,11 @@ function balance(rpcUrl: string, asset: Address, owner: Address) {
   })
 }
 
+async function svmBalance(rpcUrl: string, owner: string): Promise<string> {
+  const account = address(await svmTokenAccount(owner))
+  return (await createSolanaRpc(rpcUrl).getTokenAccountBalance(account).send()).value.amount
+}
+
 /** A process that has opened the sandbox, and where its chains are; all are gone after the test, however it ends. */
 async function elsewhere(t: Test, directory: string, ...rest: string[]) {
   const child = spawn(...nodeCommand(['--import', 'tsx', PROGRAM, directory, ...rest]), {
@@ -39,8 +47,8 @@ async function elsewhere(t: Test, directory: string, ...rest: string[]) {
   t.teardown(() => child.kill('SIGKILL'))
   const ended = once(child, 'exit')
   const [chunk] = await once(child.stdout, 'data')
-  const { evm, tempo } = json(directory, 'sandbox', 'state.json')
-  t.teardown(() => [evm, tempo].forEach(({ pid }) => end(pid)))
+  const { evm, tempo, svm } = json(directory, 'sandbox', 'state.json')
+  t.teardown(() => [evm, tempo, svm].forEach(({ pid }) => end(pid)))
   return { child, ended, rpcUrl: String(chunk).trim(), tempo }
 }
 
@@ -57,7 +65,8 @@ t.test('creates a funded wallet and a settler with gas', async (t) => {
   const sandbox = await open(directory)
   t.teardown(() => sandbox.stop())
   const { rpcUrl, chainId, asset, payerKey, settlerKey, payTo } = sandbox.evm
-  const { tempo } = sandbox
+  const { tempo, svm } = sandbox
+  if (svm === undefined) throw new Error('litesvm is not installed')
   t.same(json(directory, 'sandbox.json'), {
     baseUrl: 'http://localhost:4021',
     evm: { rpcUrl, chainId: 84532, asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', payerKey, payTo },
@@ -68,6 +77,13 @@ t.test('creates a funded wallet and a settler with gas', async (t) => {
       payerKey: tempo.payerKey,
       recipient: tempo.recipient,
     },
+    svm: {
+      rpcUrl: svm.rpcUrl,
+      network: 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1',
+      mint: '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU',
+      payerKey: svm.payerKey,
+      payTo: svm.payTo,
+    },
   })
   t.equal(chainId, 84532)
   t.equal(tempo.chainId, 42431)
@@ -77,6 +93,13 @@ t.test('creates a funded wallet and a settler with gas', async (t) => {
     'and another wallet on the other chain',
   )
   t.equal(await balance(tempo.rpcUrl, tempo.currency, tempo.recipient), 0n)
+  const [payer = '', feePayer = ''] = [svm.payerKey, svm.feePayerKey].map(
+    (key) => openSvmAccount(key)?.address,
+  )
+  t.equal(await svmBalance(svm.rpcUrl, payer), '1000000000', 'and another on Solana')
+  t.equal(await svmBalance(svm.rpcUrl, svm.payTo), '0', 'where the payee has a token account')
+  const { value } = await createSolanaRpc(svm.rpcUrl).getBalance(address(feePayer)).send()
+  t.ok(value >= 10n ** 9n)
   t.ok(Buffer.byteLength(tempo.secretKey) >= 32)
   t.equal(json(directory, 'sandbox', 'state.json').tempo.secretKey, tempo.secretKey)
   t.equal(await balance(rpcUrl, asset, privateKeyToAddress(payerKey)), 1_000_000_000n)
@@ -94,13 +117,16 @@ t.test('creates a funded wallet and a settler with gas', async (t) => {
   t.equal(await balance(tempo.rpcUrl, tempo.currency, refunder), 1_000_000_000n)
   t.same(
     readSandboxAddresses(directory),
-    new Set(
-      [
+    new Set([
+      ...[
         payTo,
         tempo.recipient,
         ...[payerKey, settlerKey, tempo.payerKey, refundKey].map((key) => privateKeyToAddress(key)),
-      ].map((address) => address.toLowerCase()),
-    ),
+      ].map((each) => each.toLowerCase()),
+      payer,
+      feePayer,
+      svm.payTo,
+    ]),
   )
   t.equal(sandbox.ledgerDirectory, join(directory, 'sandbox', 'ledger'))
 })

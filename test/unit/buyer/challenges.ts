@@ -16,7 +16,8 @@ const REQUEST = encode(CHARGE)
 const TERMS = `realm="shop", method="tempo", intent="charge", request="${REQUEST}"`
 
 function amountIn(header: string): bigint | undefined {
-  return mpp.readOffer({ kind: 'http', headers: new Headers({ 'www-authenticate': header }) })?.amount
+  const [offer] = mpp.readOffers({ kind: 'http', headers: new Headers({ 'www-authenticate': header }) })
+  return offer?.amount
 }
 
 t.test('finds the charge that it can pay among challenges as sellers write them', async (t) => {

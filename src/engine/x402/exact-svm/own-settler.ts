@@ -3,7 +3,7 @@ import type { Json } from '../../base/json.ts'
 import type { SvmNetwork } from '../../base/networks.ts'
 import { poll, type Clock, type Pace } from '../../base/poll.ts'
 import type { FeeLosses } from '../../chains/svm/fee-losses.ts'
-import type { FeePayer } from '../../chains/svm/signature.ts'
+import type { SvmAccount } from '../../base/svm-signature.ts'
 import type { SvmChain } from '../../chains/svm/svm-chain.ts'
 import { encodeBase58 } from '../../base/base58.ts'
 import type { PaymentRecord } from '../../ledger/payment-record.ts'
@@ -18,7 +18,7 @@ export interface SvmContext extends Clock {
   readonly network: SvmNetwork
   readonly chain: SvmChain
   /** By address. */
-  readonly feePayers: ReadonlyMap<string, FeePayer>
+  readonly feePayers: ReadonlyMap<string, SvmAccount>
   /** By token account. */
   readonly payers: PayerLimits<string>
   readonly losses: FeeLosses

@@ -2,7 +2,7 @@ import { findSvmNetwork, SVM_NETWORKS, type SvmNetwork } from '../../base/networ
 import type { Deadline, HttpTransport, RpcTransport } from '../../base/runtime.ts'
 import { tokenAccountOf } from '../../base/token-account.ts'
 import { FeeLosses } from '../../chains/svm/fee-losses.ts'
-import type { FeePayer } from '../../chains/svm/signature.ts'
+import type { SvmAccount } from '../../base/svm-signature.ts'
 import { SvmChain } from '../../chains/svm/svm-chain.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { SettingNames } from '../../payment/setting-names.ts'
@@ -29,7 +29,7 @@ interface SvmNetworkSettings {
   /** JSON-RPC endpoints by CAIP-2 id. */
   readonly svmRpcUrls: Readonly<Record<string, string>>
   /** In the operator’s order: offers name the first. */
-  readonly feePayers: readonly FeePayer[]
+  readonly feePayers: readonly SvmAccount[]
   /** Settle where there is no fee payer; in order of preference. */
   readonly facilitators: readonly FacilitatorAccess[]
   readonly names: SettingNames

@@ -8,7 +8,7 @@ import { encodeBase58 } from '../../../../src/engine/base/base58.ts'
 import { findSvmNetwork } from '../../../../src/engine/base/networks.ts'
 import { systemRuntime } from '../../../../src/engine/base/runtime.ts'
 import { FeeLosses } from '../../../../src/engine/chains/svm/fee-losses.ts'
-import { openFeePayer } from '../../../../src/engine/chains/svm/signature.ts'
+import { openSvmAccount } from '../../../../src/engine/base/svm-signature.ts'
 import { SvmChain } from '../../../../src/engine/chains/svm/svm-chain.ts'
 import { openLmdbLedger } from '../../../../src/engine/ledger/lmdb/lmdb-ledger.ts'
 import type { PaymentRecord, SettlementAttempt } from '../../../../src/engine/ledger/payment-record.ts'
@@ -37,7 +37,7 @@ t.teardown(async () => {
 const seed = randomBytes(32)
 const signer = await createKeyPairSignerFromPrivateKeyBytes(seed)
 const key = Buffer.from(await crypto.subtle.exportKey('raw', signer.keyPair.publicKey))
-const feePayer = openFeePayer(encodeBase58(Buffer.concat([seed, key])))
+const feePayer = openSvmAccount(encodeBase58(Buffer.concat([seed, key])))
 const network = findSvmNetwork('solana-devnet')
 if (feePayer === undefined || network === undefined) throw new Error('the fixtures are wrong')
 await sale.chain.setLamports(feePayer.address, 1_000_000_000n)

@@ -14,7 +14,7 @@ import {
 import { getTransferCheckedInstruction } from '@solana-program/token'
 import t from 'tap'
 import { encodeBase58 } from '../../../../../src/engine/base/base58.ts'
-import { isSignedBy, openFeePayer } from '../../../../../src/engine/chains/svm/signature.ts'
+import { isSignedBy, openSvmAccount } from '../../../../../src/engine/base/svm-signature.ts'
 import { readTransaction, writeTransaction } from '../../../../../src/engine/chains/svm/transaction.ts'
 
 const [feePayer, mint, from, to, hash] = Array.from({ length: 5 }, () => encodeBase58(randomBytes(32)))
@@ -90,9 +90,9 @@ t.test(
     const key = Buffer.from(await crypto.subtle.exportKey('raw', signer.keyPair.publicKey))
     const pair = Buffer.concat([seed, key])
     for (const text of [encodeBase58(pair), JSON.stringify([...pair]), ` ${JSON.stringify([...pair])}\n`])
-      t.equal(openFeePayer(text)?.address, signer.address)
+      t.equal(openSvmAccount(text)?.address, signer.address)
     const message = randomBytes(100)
-    const signature = openFeePayer(encodeBase58(pair))?.sign(message) ?? new Uint8Array()
+    const signature = openSvmAccount(encodeBase58(pair))?.sign(message) ?? new Uint8Array()
     t.ok(isSignedBy(signer.address, signature, message))
     const torn = Buffer.concat([seed, randomBytes(32)])
     for (const text of [
@@ -103,6 +103,6 @@ t.test(
       encodeBase58(torn),
       JSON.stringify([...pair, 1]),
     ])
-      t.equal(openFeePayer(text), undefined)
+      t.equal(openSvmAccount(text), undefined)
   },
 )

@@ -1,9 +1,9 @@
 import { createPrivateKey, createPublicKey, sign, verify } from 'node:crypto'
-import { decodeBase58, encodeBase58 } from '../../base/base58.ts'
-import { parseJson } from '../../base/json.ts'
+import { decodeBase58, encodeBase58 } from './base58.ts'
+import { parseJson } from './json.ts'
 
-/** An account of this process that signs. */
-export interface FeePayer {
+/** An account whose key this process has. */
+export interface SvmAccount {
   readonly address: string
   readonly sign: (message: Uint8Array) => Uint8Array
 }
@@ -24,7 +24,7 @@ export function isSignedBy(address: string, signature: Uint8Array, message: Uint
  * Opens a key pair as wallets and the Solana command line write it: 64 bytes, seed and public key, in base58 or as a JSON
  * array. Undefined when it is none, or its halves do not belong together.
  */
-export function openFeePayer(text: string): FeePayer | undefined {
+export function openSvmAccount(text: string): SvmAccount | undefined {
   const pair = readPair(text.trim())
   if (pair === undefined) return undefined
   const [seed, publicKey] = [pair.subarray(0, 32), pair.subarray(32)]
@@ -39,6 +39,21 @@ export function openFeePayer(text: string): FeePayer | undefined {
     return undefined
   }
 }
+
+/** The account of a random seed of 32 bytes, and its key pair of 64. */
+export function createSvmAccount(seed: Uint8Array): { readonly address: string; readonly pair: Uint8Array } {
+  const key = createPrivateKey({
+    key: Buffer.concat([SEED_HEADER, seed]),
+    format: 'der',
+    type: 'pkcs8',
+  })
+  const { x = '' } = createPublicKey(key).export({ format: 'jwk' })
+  const publicKey = Buffer.from(x, 'base64url')
+  return { address: encodeBase58(publicKey), pair: Buffer.concat([seed, publicKey]) }
+}
+
+/** PKCS #8 of an Ed25519 key, without its seed. */
+const SEED_HEADER = Buffer.from('302e020100300506032b657004220420', 'hex')
 
 function readPair(text: string): Uint8Array | undefined {
   if (!text.startsWith('[')) return decodeBase58(text, 64)

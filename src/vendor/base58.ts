@@ -1,1 +1,0 @@
-export { base58 } from '@scure/base'
