@@ -47,7 +47,7 @@ export type Fault =
       readonly kind: 'rollout'
       readonly at: number
       readonly down: number
-      readonly what: 'new key' | 'new price'
+      readonly what: 'new key' | 'new price' | 'new channel key'
     }
   | { readonly kind: 'fees'; readonly at: number; readonly ms: number; readonly gwei: number }
 

@@ -6,7 +6,7 @@ import type { Ledger } from '../../src/engine/ledger/ledger.ts'
 import type { SimulatedChain } from './chain.ts'
 import type { Cancel, VirtualClock } from './clock.ts'
 import type { NodeTrouble, StoreTrouble } from './faults.ts'
-import type { Market } from './market.ts'
+import type { Market, Way } from './market.ts'
 import type { SimulatedNode } from './node.ts'
 import type { Random } from './random.ts'
 import type { Trace } from './trace.ts'
@@ -25,6 +25,8 @@ export interface World {
   readonly nodeTroubles: Set<NodeTrouble>
   readonly storeTroubles: Set<StoreTrouble>
   readonly payTo: string
+  /** The ways to pay that are offered. */
+  readonly ways: readonly Way[]
   /** What processes get that start now. */
   readonly terms: () => Terms
   /** Numbers the calls of a process over all its lives. */
@@ -39,6 +41,8 @@ export interface Terms {
   readonly market: Market
   /** The first one sends new transactions. */
   readonly signerKeys: readonly `0x${string}`[]
+  /** The first one is named by new channels. */
+  readonly channelKeys: readonly `0x${string}`[]
 }
 
 /** Everything a process has of the world. */
