@@ -5,7 +5,14 @@ import { recoverSigner, splitSignature } from '../../chains/evm/signature.ts'
 import { otherArguments } from '../../payment/call-price.ts'
 import type { Charge } from '../../payment/payment.ts'
 import type { PaymentPayload } from '../payload.ts'
-import { matches, requirementsOf, type NetworkOffer, type Requirements } from '../requirements.ts'
+import {
+  atMost,
+  matches,
+  requirementsOf,
+  toAtomic,
+  type NetworkOffer,
+  type Requirements,
+} from '../requirements.ts'
 import type { SchemePayment } from '../scheme.ts'
 import { accountName, changeAccount, readAccount, reserved, type ChannelAccount } from './channel-account.ts'
 import type { ChannelMirror } from './channel-mirror.ts'
@@ -80,7 +87,7 @@ export function channelPayment(
     payee: on.payTo,
     authorizationHash: Buffer.from(voucherDigest(id, ceiling, network.chainId)).toString('base64url'),
     authorizedAmount: amount,
-    amountFor: () => amount,
+    amountFor: (price) => atMost(amount, toAtomic(price, network.token.decimals)),
     lockKey: accountName(network.id, id),
     keyFor: async (wanted) => {
       call = wanted
