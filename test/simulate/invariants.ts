@@ -1,4 +1,9 @@
-import { isRefundDue, situationOf, type Situation } from '../../src/engine/ledger/payment-lifecycle.ts'
+import {
+  isRefundDue,
+  paymentId,
+  situationOf,
+  type Situation,
+} from '../../src/engine/ledger/payment-lifecycle.ts'
 import type { PaymentRecord } from '../../src/engine/ledger/payment-record.ts'
 import { readPaymentKey } from '../../src/engine/x402/exact-evm/payment-key.ts'
 import { readUptoKey } from '../../src/engine/x402/upto-evm/upto-key.ts'
@@ -6,7 +11,11 @@ import type { Plan, Told } from './buyer.ts'
 import type { SimulatedChain } from './chain.ts'
 import { channelName, movedName } from './contracts.ts'
 import { BASE } from './market.ts'
-import type { ChannelAccount } from '../../src/engine/x402/batch-settlement-evm/channel-account.ts'
+import {
+  accountName,
+  isChannelId,
+  type ChannelAccount,
+} from '../../src/engine/x402/batch-settlement-evm/channel-account.ts'
 
 /** What a run has left behind. */
 export interface Remains {
@@ -19,6 +28,8 @@ export interface Remains {
   readonly plans: readonly Plan[]
   /** What the store has of each channel through which something was bought, by id. */
   readonly channels: ReadonlyMap<string, ChannelAccount>
+  /** What a failover of the store has taken back: ids of records, and names of states. */
+  readonly lost: ReadonlySet<string>
   readonly now: number
 }
 
@@ -82,6 +93,7 @@ function wrongCharges(remains: Remains): readonly string[] {
   const keys = new Set([...seen.keys(), ...told.map(({ key }) => key)])
   const got = new Set(told.filter(({ outcome }) => outcome === 'answered').map(({ key }) => key))
   return [...keys].flatMap((key) => {
+    if (isLost(remains, key)) return []
     const entry = seen.get(key)
     const charged = isCharged(remains, key)
     if (charged && entry === undefined) return [`payment ${nameOf(key)} is charged, and no record knows it`]
@@ -100,10 +112,12 @@ function wrongCharges(remains: Remains): readonly string[] {
   })
 }
 
-/** What is recorded is what has moved. */
+/** What is recorded is what has moved, and nothing is sent for what costs nothing. */
 function wrongAmounts(remains: Remains): readonly string[] {
-  return remains.records.flatMap(({ key, receipt, authorizedAmount }) => {
+  return remains.records.flatMap(({ key, receipt, dispatch, authorizedAmount }) => {
     const moved = movedBy(remains, key)
+    if (receipt?.amount === '0' && (receipt.transaction !== '' || dispatch !== undefined))
+      return [`payment ${nameOf(key)} costs nothing, and a transaction was sent for it`]
     if (receipt === undefined || moved === undefined) return []
     if (moved > BigInt(authorizedAmount))
       return [
@@ -116,8 +130,9 @@ function wrongAmounts(remains: Remains): readonly string[] {
 }
 
 /** What a channel was charged is the sum of its receipts, and was claimed. */
-function wrongChannels({ chain, records, channels }: Remains): readonly string[] {
+function wrongChannels({ chain, records, channels, lost }: Remains): readonly string[] {
   return [...channels].flatMap(([id, { charged, setAside }]) => {
+    if (!isChannelId(id)) return [`${id} is no channel`]
     const name = `channel ${id.slice(2, 8)}`
     const receipts = records.flatMap(({ key, receipt }) =>
       key.includes(`:channel:${id}:`) && receipt !== undefined ? [BigInt(receipt.amount)] : [],
@@ -127,11 +142,20 @@ function wrongChannels({ chain, records, channels }: Remains): readonly string[]
     return [
       ...(sum === BigInt(charged) ? [] : [`${name} was charged ${charged}, and its receipts say ${sum}`]),
       ...(setAside === undefined ? [] : [`${name} is set aside: ${setAside}`]),
-      ...(claimed === BigInt(charged)
+      // A claim may have been sent for what was taken back afterwards.
+      ...(claimed === BigInt(charged) || (claimed > BigInt(charged) && lost.has(accountName(BASE.id, id)))
         ? []
         : [`${name} was charged ${charged}, and ${claimed} could be claimed`]),
     ]
   })
+}
+
+/**
+ * Whether the store has taken back what it had acknowledged of a payment. SECURITY.md says what that may cost: its answer
+ * and its record, and what its buyer was told. It may not be charged twice, nor hold up any other.
+ */
+function isLost({ lost }: Remains, key: string): boolean {
+  return lost.has(paymentId(key))
 }
 
 /** What was told of payments that are known by name. */
@@ -152,6 +176,7 @@ function lies(remains: Remains): readonly string[] {
   const undone = new Set(records.flatMap((entry) => (entry.undone === undefined ? [] : [entry.key])))
   const refunds = owedBack(remains)
   return told.flatMap(({ key, outcome, to, plan }) => {
+    if (isLost(remains, key)) return []
     const charged = isCharged(remains, key)
     if (outcome === 'yes' && !charged && !undone.has(key))
       return [`purchase ${plan.id} was told that payment ${nameOf(key)} is charged, and it is not`]
@@ -176,6 +201,7 @@ function chargedTwice(remains: Remains): readonly string[] {
     const keys = new Set(told.filter((each) => each.plan.id === plan.id).map(({ key }) => key))
     for (const { key, digest, scheme } of records)
       if (digest === plan.args && scheme === plan.way) keys.add(key)
+    if ([...keys].some((key) => isLost(remains, key))) return []
     const charged = [...keys].filter((key) => isCharged(remains, key) && !refunds.has(key))
     return charged.length <= 1
       ? []

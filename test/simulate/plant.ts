@@ -35,7 +35,7 @@ const { values } = parseArgs({
 })
 
 /** Runs the simulator on a copy of the source with one fault in it; resolves to the purchases until it was found. */
-function find({ file, find: text, replace }: Planted): {
+function find({ file, find: text, replace, way }: Planted): {
   readonly after: number | undefined
   readonly how: string
 } {
@@ -58,7 +58,16 @@ function find({ file, find: text, replace }: Planted): {
       const store = part % 2 === 0 ? 'redis' : 'lmdb'
       const run = spawnSync(
         process.execPath,
-        ['--import=./test/support/tsx.mjs', 'test/simulate/run.ts', ...args, '--store', store, '--quick'],
+        [
+          '--import=./test/support/tsx.mjs',
+          'test/simulate/run.ts',
+          ...args,
+          '--store',
+          store,
+          '--ways',
+          way,
+          '--quick',
+        ],
         { cwd: copy, encoding: 'utf8', maxBuffer: 2 ** 28 },
       )
       const found = /found after (\d+) purchases: (.*)/.exec(run.stdout)

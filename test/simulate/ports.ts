@@ -31,6 +31,8 @@ export interface World {
   readonly terms: () => Terms
   /** Numbers the calls of a process over all its lives. */
   readonly nextCall: (process: number) => number
+  /** Whether a power cut has prevented a change that was under way since a time. */
+  readonly isLost: (from: number) => boolean
   readonly violate: (what: string) => void
   /** Called for each call of a port, and again with its result: whether the process dies there. */
   readonly dies: (process: number, call: number, when: 'before' | 'after') => boolean
@@ -127,7 +129,9 @@ export function openPorts(world: World, index: number): Ports {
       }
       const late = kind === 'change' && hit('changes late')
       if (late) fail(STORE_TIMEOUT_MS)
+      const from = clock.now
       clock.after(late ? STORE_TIMEOUT_MS + weather.between(1, 500) : delay, () => {
+        if (kind === 'change' && world.isLost(from)) return
         const done = work()
         if (late) void done.catch(() => undefined)
         else if (hit('loses acknowledgements')) fail(STORE_TIMEOUT_MS)

@@ -3,7 +3,7 @@ import { describePlan } from './buyer.ts'
 import { describeFault, type StoreKind } from './faults.ts'
 import { WAYS } from './market.ts'
 import { shrink } from './shrink.ts'
-import { drawHistory, simulate, type History } from './simulation.ts'
+import { drawHistory, simulate, withFailovers, type History } from './simulation.ts'
 
 const { values } = parseArgs({
   options: {
@@ -13,6 +13,8 @@ const { values } = parseArgs({
     /** Ends at the first violation, without a shorter history. */
     quick: { type: 'boolean', default: false },
     'each-run': { type: 'string', default: '40' },
+    /** Redis also takes back what it has acknowledged. */
+    failovers: { type: 'boolean', default: false },
     /** The ways to pay, separated by commas. */
     ways: { type: 'string', default: WAYS.join() },
   },
@@ -29,7 +31,8 @@ const runs =
 let [purchases, charges, steps] = [0, 0, 0]
 const begun = performance.now()
 for (let seed = first; seed < first + runs; seed += 1) {
-  const history = drawHistory(seed, store, perRun, ways)
+  const drawn = drawHistory(seed, store, perRun, ways)
+  const history = values.failovers ? withFailovers(drawn) : drawn
   const outcome = await simulate(history)
   purchases += history.plans.length
   charges += outcome.charges

@@ -6,7 +6,7 @@ import { VirtualClock } from './clock.ts'
 import { drawPlans, shop, type Buyer, type Door, type Plan, type Told } from './buyer.ts'
 import { Channel } from './channel.ts'
 import { allowanceName } from './contracts.ts'
-import { drawFaults, type Fault, type StoreKind } from './faults.ts'
+import { drawFailovers, drawFaults, type Fault, type StoreKind } from './faults.ts'
 import { isFinished, nameOf, violationsOf } from './invariants.ts'
 import { BASE, makeWallet, openMarket, WAYS, type Wallet, type Way } from './market.ts'
 import {
@@ -85,6 +85,11 @@ export function drawHistory(
   return { seed, store, processes, ways, plans, faults: drawFaults(seed, store, processes, BUSY_MS) }
 }
 
+/** The history, in which the store also takes back what it has acknowledged. */
+export function withFailovers(history: History): History {
+  return { ...history, faults: [...history.faults, ...drawFailovers(history.seed, BUSY_MS)] }
+}
+
 /** Runs a history to its end. The same history has the same trace. */
 export async function simulate({ seed, processes, ways, plans, faults }: History): Promise<Outcome> {
   const clock = new VirtualClock(START)
@@ -119,8 +124,12 @@ export async function simulate({ seed, processes, ways, plans, faults }: History
   }
   for (const { address } of [signer, nextSigner]) chain.fund(address, 10n ** 18n)
   const violations: string[] = []
+  /** What a failover of the store has taken back: ids of records, and names of states. */
+  const lost = new Set<string>()
+  const powerCuts = new Set<number>()
   /** Whether the faults are over: a kill is drawn by the number of a call, which may come late. */
   let isCalm = false
+  const torn = randomOf(seed, 'torn')
   const calls = new Map<number, number>()
   const kills = faults.filter((fault) => fault.kind === 'kill')
   const lives: (Life | undefined)[] = Array.from({ length: processes }, () => undefined)
@@ -138,6 +147,7 @@ export async function simulate({ seed, processes, ways, plans, faults }: History
     storeTroubles: new Set(),
     payTo: payee.address,
     terms: () => terms,
+    isLost: (from) => [...powerCuts].some((at) => at >= from) && torn.chance(0.5),
     violate: (what) => violations.push(what),
     nextCall: (process) => {
       const next = (calls.get(process) ?? 0) + 1
@@ -249,6 +259,7 @@ export async function simulate({ seed, processes, ways, plans, faults }: History
     told,
     plans: [...plans, ...lasts.keys()],
     channels: await accounts(),
+    lost,
     now: clock.now,
   })
   for (const life of lives) life?.ports.kill()
@@ -313,9 +324,17 @@ export async function simulate({ seed, processes, ways, plans, faults }: History
           clock.after(fault.ms, () => world.storeTroubles.delete(fault.what))
         })
         return
+      case 'failover':
+        clock.after(fault.at, () => {
+          const undone = data.rollBack(clock.now - fault.ms)
+          trace.note('store', `fails over and loses ${undone.size} changes of ${fault.ms} ms`)
+          for (const each of undone) lost.add(each)
+        })
+        return
       case 'power cut':
         clock.after(fault.at, () => {
           trace.note('machine', 'loses power')
+          powerCuts.add(clock.now)
           for (const [process, life] of lives.entries()) {
             if (life === undefined) continue
             life.ports.kill()

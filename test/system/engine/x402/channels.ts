@@ -61,6 +61,22 @@ t.test('sells work that is charged before it is begun', async (t) => {
   }
 })
 
+t.test('charges metered work what it has used, and at most its ceiling', async (t) => {
+  const buyer = channelClient(await shop.wallet(), shop.chain.rpcUrl)
+  let sum = 0
+  for (const [n, charged] of [
+    [7, 70],
+    [900, 5000],
+    [3, 30],
+  ] as const) {
+    const response = await buyer.fetch(`${shop.url}/paid/counted?n=${n}`)
+    t.equal(response.status, 200, await response.text())
+    sum += charged
+    const extra = { chargedAmount: `${charged}`, channelState: { chargedCumulativeAmount: `${sum}` } }
+    t.match(readHeader(response, 'payment-response'), { extra })
+  }
+})
+
 t.test('charges one call for a voucher, and answers copies of it alike', async (t) => {
   const key = await shop.wallet()
   const channel = await handmade(shop, key)
