@@ -1,4 +1,6 @@
-import { lookAtBlocks } from '../../chains/evm/finality.ts'
+import { CANNOT_LOOK, lookAtBlocks, type BlockLook } from '../../chains/evm/finality.ts'
+import type { BlockReference } from '../../ledger/payment-record.ts'
+import type { SchemeState } from '../../ledger/scheme-state.ts'
 import { changeAccount, readAccount } from './channel-account.ts'
 import type { ChannelNetwork } from './channel-network.ts'
 import { isTaken, sendDeposit } from './deposit.ts'
@@ -7,21 +9,36 @@ import { listDeposits, recordDeposit, type Deposit, type SentDeposit } from './s
 
 /** Looks at the deposits that are not final, and brings in again what a reorganization has undone. */
 export async function followDeposits(on: ChannelNetwork): Promise<void> {
-  for await (const { state, sent } of listDeposits(on)) {
-    const followed = await follow(on, sent)
+  const kept: { readonly state: SchemeState; readonly sent: SentDeposit }[] = []
+  for await (const each of listDeposits(on)) kept.push(each)
+  const blocks = kept.flatMap(({ sent }) => sent.block ?? [])
+  const look = blocks.length === 0 ? CANNOT_LOOK : await lookAt(on, blocks)
+  for (const { state, sent } of kept) {
+    const followed = await follow(on, sent, look)
     if (followed === undefined) continue
     const next = followed === 'over' ? undefined : JSON.stringify(followed)
     await on.ledger.commit([], [{ previous: state, next }])
   }
 }
 
+async function lookAt(
+  { open, limits }: ChannelNetwork,
+  blocks: readonly BlockReference[],
+): Promise<BlockLook> {
+  const { chain } = await open()
+  return lookAtBlocks(chain, limits.confirmations, blocks)
+}
+
 /** Undefined: as before. */
-async function follow(on: ChannelNetwork, deposit: SentDeposit): Promise<SentDeposit | 'over' | undefined> {
+async function follow(
+  on: ChannelNetwork,
+  deposit: SentDeposit,
+  look: BlockLook,
+): Promise<SentDeposit | 'over' | undefined> {
   const { chain } = await on.open()
   const { block, ...sent } = deposit
   const { hash, id, signed } = sent
   if (block !== undefined) {
-    const look = await lookAtBlocks(chain, on.limits.confirmations, [block])
     const { kind } = look(block)
     if (kind === 'final') return 'over'
     if (kind !== 'undone') return undefined
@@ -37,10 +54,13 @@ async function follow(on: ChannelNetwork, deposit: SentDeposit): Promise<SentDep
     return { ...sent, block: { number: Number(number), hash: blockHash } }
   }
   const known = await chain.knows(hash)
-  if (known.kind !== 'result' || known.result || (await isTaken(on, deposit))) return undefined
+  if (known.kind !== 'result' || known.result) return undefined
+  const hasExpired = on.clock.now() >= Number(signed.validBefore) * 1000
+  // A transaction at a higher fee has taken its place, or the payer has sent it.
+  if (await isTaken(on, deposit)) return hasExpired ? 'over' : undefined
   const isNeeded = await owesMore(on, deposit)
   if (isNeeded === undefined) return undefined
-  if (on.clock.now() < Number(signed.validBefore) * 1000) return isNeeded ? bringIn(on, deposit) : undefined
+  if (!hasExpired) return isNeeded ? bringIn(on, deposit) : undefined
   if (isNeeded)
     on.report(`the deposit ${hash} into channel ${id} has expired unused: what it has paid for is lost`)
   return 'over'

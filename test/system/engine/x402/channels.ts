@@ -16,8 +16,14 @@ t.teardown(() => shop.close())
 const contract = contractReader(shop.chain.rpcUrl)
 const MISMATCH = 'invalid_batch_settlement_evm_cumulative_amount_mismatch'
 
-/** What the watch of withdrawals asks a node, however many calls there are. */
-const WATCH = ['eth_chainId', 'eth_blockNumber', 'eth_getBlockByNumber', 'eth_getLogs']
+/** What the watch of withdrawals and deposits asks a node, however many calls there are. */
+const WATCH = [
+  'eth_getTransactionReceipt',
+  'eth_chainId',
+  'eth_blockNumber',
+  'eth_getBlockByNumber',
+  'eth_getLogs',
+]
 
 const challenge = (response: Response): Challenge =>
   readHeader(response, 'payment-required') as unknown as Challenge
