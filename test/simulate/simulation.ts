@@ -217,8 +217,11 @@ export async function simulate({ seed, processes, ways, plans, faults }: History
   const lasts = new Map<Plan, Buyer>(
     ways.map((way, place) => [lastPlan(-1 - place, way, -1), lastBuyer] as const),
   )
+  // A payer whose money was gone when it was to be moved is not served for a while, nor one that withdraws.
+  const troubled = new Set(plans.flatMap(({ buyer, trouble }) => (trouble === 'none' ? [] : [buyer])))
   for (const [place, buyer] of buyers.entries())
-    if (buyer.channel.configs.size > 0) lasts.set(lastPlan(-10 - place, 'batch-settlement', place), buyer)
+    if (buyer.channel.configs.size > 0 && !troubled.has(place))
+      lasts.set(lastPlan(-10 - place, 'batch-settlement', place), buyer)
   const isAnswered = (plan: Plan): boolean =>
     told.some((each) => each.plan === plan && each.outcome === 'answered')
   const sell = async (plan: Plan, buyer: Buyer): Promise<void> => {
