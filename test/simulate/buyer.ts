@@ -1,17 +1,24 @@
 import { Failure } from '../../src/engine/base/errors.ts'
 import type { PurchaseReply } from '../../src/engine/purchase/purchase.ts'
 import type { Fulfillment } from '../../src/engine/purchase/request.ts'
-import { paymentKey } from '../../src/engine/x402/exact-evm/payment-key.ts'
+import { meterWork } from '../../src/engine/purchase/metering.ts'
+import { endOf } from '../../src/engine/purchase/usage-documents.ts'
+import { quoteCall } from '../../src/engine/purchase/purchase.ts'
 import { isJsonObject } from '../../src/engine/base/json.ts'
-import { BASE, sign, type RouteName, type SignedPayment, type Wallet } from './market.ts'
+import type { Channel } from './channel.ts'
+import type { PayersAct } from './contracts.ts'
+import { MOST_UNITS, UNIT, type RouteName, type Wallet, type Way } from './market.ts'
 import type { Life } from './process.ts'
 import type { World } from './ports.ts'
+import { nameOf } from './invariants.ts'
 import { randomOf, type Random } from './random.ts'
+import { demandOf, signExact, signUpto, type SignedPayment } from './sign.ts'
 
 /** One thing that a buyer wants, and how it goes about it. */
 export interface Plan {
   readonly id: number
   readonly buyer: number
+  readonly way: Way
   readonly route: RouteName
   readonly args: string
   /** Milliseconds from the start. */
@@ -22,18 +29,50 @@ export interface Plan {
   readonly patience: number | undefined
   /** What is done after a lost answer: the same payment, a new one, or nothing. */
   readonly retry: 'again' | 'anew' | 'stop'
-  /** What the payer does between the check and the settlement. */
-  readonly trouble: 'none' | 'drain' | 'cancel'
+  /** What the payer does between the check and the settlement: `cancel` withdraws from a channel. */
+  readonly trouble: 'none' | 'drain' | 'cancel' | 'revoke'
   /** Milliseconds that the work takes. */
   readonly work: number
   /** How often the work fails before it succeeds. */
   readonly failures: number
+  /** What metered work uses. */
+  readonly units: number
+  /** What the buyer asks for when it has its answer. */
+  readonly afterwards: 'nothing' | 'refund'
 }
 
-export function drawPlans(seed: number, count: number, buyers: number, ms: number): readonly Plan[] {
+export function drawPlans(
+  seed: number,
+  count: number,
+  buyers: number,
+  ms: number,
+  ways: readonly Way[],
+): readonly Plan[] {
   const random = randomOf(seed, 'plans')
-  return Array.from({ length: count }, (_, id) => ({
+  // A stream of its own: runs in which everything is paid in one way stay as they were.
+  const choice = randomOf(seed, 'ways')
+  return Array.from({ length: count }, (_, id) => {
+    const plan = drawPlan(id, buyers, ms, random)
+    const way = choice.oneOf(ways)
+    if (way === 'exact') return plan
+    const isRevoked = way === 'upto' && plan.trouble === 'cancel' && choice.chance(0.5)
+    return {
+      ...plan,
+      way,
+      ...(choice.chance(0.6) && { route: 'flow' as const }),
+      ...(isRevoked && { trouble: 'revoke' as const }),
+      units: choice.chance(0.2) ? 0 : choice.between(1, MOST_UNITS + 5),
+      ...(way === 'batch-settlement' && choice.chance(0.06) && { afterwards: 'refund' as const }),
+    }
+  })
+}
+
+function drawPlan(id: number, buyers: number, ms: number, random: Random): Plan {
+  return {
     id,
+    way: 'exact',
+    units: 0,
+    afterwards: 'nothing',
     buyer: random.between(0, buyers),
     route: random.chance(0.7) ? 'tide' : 'deep',
     // Some want what others want too, or what they have bought already.
@@ -45,17 +84,19 @@ export function drawPlans(seed: number, count: number, buyers: number, ms: numbe
     trouble: random.chance(0.94) ? 'none' : random.oneOf(['drain', 'cancel']),
     work: random.chance(0.8) ? random.between(1, 200) : random.between(200, 9_000),
     failures: random.chance(0.93) ? 0 : random.between(1, 3),
-  }))
+  }
 }
 
 export function describePlan({ id, buyer, ...plan }: Plan): string {
-  const { at, route, args, copies, patience = 'all', retry, trouble, work, failures } = plan
-  return `purchase ${id} at ${at}: buyer ${buyer}, ${route} (${args}), ${copies} at once, patience ${patience}, then ${retry}, ${trouble}, work ${work} ms, fails ${failures}×`
+  const { at, way, route, args, copies, patience = 'all', retry, trouble, work, failures } = plan
+  const { units, afterwards } = plan
+  return `purchase ${id} at ${at}: buyer ${buyer} by ${way}, ${route} (${args}), ${copies} at once, patience ${patience}, then ${retry}, ${trouble}, work ${work} ms of ${units} units, fails ${failures}×, then ${afterwards}`
 }
 
 /** What a buyer was told about a payment, or has seen of it. */
 export interface Told {
-  readonly key: string
+  /** Undefined: of a payment that gets its key from what it buys, and of which nothing was heard. */
+  readonly key: string | undefined
   readonly plan: Plan
   /** When the request began and when it ended. */
   readonly from: number
@@ -75,42 +116,119 @@ export interface Door {
   readonly runs: Map<number, number>
 }
 
+/** Who buys. */
+export interface Buyer {
+  readonly wallet: Wallet
+  readonly channel: Channel
+}
+
 /** Longest wait for an answer. */
 const LONGEST_MS = 100_000
 const MOST_PAYMENTS = 4
+/** A voucher is signed anew whenever another call of the same channel was faster. */
+const MOST_VOUCHERS = 16
 const MOST_REPEATS = 8
+/** How long a trouble lasts. */
+const TROUBLE_MS = 30_000
 
 /** A buyer gets what it wants, or gives up. */
-export async function shop(world: World, door: Door, wallet: Wallet, plan: Plan): Promise<void> {
-  const { clock, chain } = world
+export async function shop(world: World, door: Door, buyer: Buyer, plan: Plan): Promise<void> {
+  const { clock } = world
   const random = randomOf(world.seed, `plan ${plan.id}`)
   await clock.sleep(plan.at)
-  for (let payments = 0; payments < MOST_PAYMENTS; payments += 1) {
+  const most = plan.way === 'batch-settlement' ? MOST_VOUCHERS : MOST_PAYMENTS
+  for (let payments = 0; payments < most; payments += 1) {
     const life = door.open(random)
     if (life === undefined) {
       await clock.sleep(random.between(500, 3_000))
       continue
     }
-    const signed = sign(chain, life.protocol, life.routes[plan.route], wallet, random, clock.now)
-    if (payments === 0 && plan.trouble !== 'none') {
-      const outside =
-        plan.trouble === 'drain'
-          ? ({ kind: 'spend', from: wallet.address, leave: 0n } as const)
-          : ({ kind: 'cancel', from: wallet.address, nonce: signed.nonce } as const)
-      clock.after(random.between(0, plan.work + 3_000), () => chain.happen(outside))
-      if (plan.trouble === 'drain') clock.after(30_000, () => chain.give(wallet.address, 10n ** 9n))
-    }
-    if ((await pay(world, door, wallet, plan, signed, payments === 0 ? 'first' : 'later', random)) === 'done')
+    const signed = signFor(world, life, buyer, plan, random)
+    if (payments === 0) begin(world, buyer, plan, signed, random)
+    const turn = payments === 0 ? 'first' : 'later'
+    if ((await pay(world, door, buyer, plan, signed, turn, random)) === 'done') {
+      if (plan.afterwards === 'refund') await close(world, door, buyer, plan, random)
       return
+    }
     await clock.sleep(random.between(200, 4_000))
   }
+}
+
+function signFor(
+  { chain, clock }: World,
+  life: Life,
+  { wallet, channel }: Buyer,
+  { way, route }: Plan,
+  random: Random,
+): SignedPayment {
+  const demand = demandOf(life.protocol, life.routes[route], way)
+  switch (way) {
+    case 'exact':
+      return signExact(chain, demand, wallet, random, clock.now)
+    case 'upto':
+      return signUpto(chain, demand, wallet, random, clock.now)
+    case 'batch-settlement':
+      return channel.sign(demand, random, clock.now)
+  }
+}
+
+/** Begins what the payer does against its own payment. */
+function begin(
+  { chain, clock }: World,
+  { wallet: { address: from }, channel }: Buyer,
+  { trouble, way, work }: Plan,
+  { nonce }: SignedPayment,
+  random: Random,
+): void {
+  if (trouble === 'none') return
+  const later = (act: PayersAct): unknown =>
+    clock.after(random.between(0, work + 3_000), () => chain.happen(act))
+  if (trouble === 'drain') {
+    later({ kind: 'spend', from, leave: 0n })
+    clock.after(TROUBLE_MS, () => chain.give(from, 10n ** 9n))
+  } else if (trouble === 'revoke') {
+    later({ kind: 'allow', from, amount: 0n })
+    clock.after(TROUBLE_MS, () => chain.happen({ kind: 'allow', from, amount: 10n ** 18n }))
+  } else if (way !== 'batch-settlement') {
+    later({ kind: way === 'exact' ? 'cancel' : 'invalidate', from, nonce })
+  } else
+    for (const config of channel.configs.values()) {
+      later({ kind: 'withdraw', from, config })
+      clock.after(config.withdrawDelay * 1_000 + 5_000, () => chain.happen({ kind: 'take', from, config }))
+    }
+}
+
+/** Asks for what is left in the channel. */
+async function close(
+  { clock, trace }: World,
+  door: Door,
+  { channel }: Buyer,
+  plan: Plan,
+  random: Random,
+): Promise<void> {
+  const life = door.open(random)
+  if (life === undefined) return
+  const header = channel.signRefund(demandOf(life.protocol, life.routes[plan.route], plan.way))
+  if (header === undefined) return
+  trace.note(`buyer ${plan.buyer}`, `asks for a refund after purchase ${plan.id}`)
+  await new Promise<void>((resolve) => {
+    life.ports.onDeath(() => clock.after(1, resolve))
+    clock.after(LONGEST_MS, resolve)
+    life.ports.enter(() => {
+      void life.act(header).then((result) => {
+        if (result.kind === 'done') channel.learnRefund(result.result)
+        trace.note(`buyer ${plan.buyer}`, `refund after purchase ${plan.id}: ${result.kind}`)
+        clock.after(1, resolve)
+      })
+    })
+  })
 }
 
 /** Sends one payment until its outcome is known. */
 async function pay(
   world: World,
   door: Door,
-  wallet: Wallet,
+  buyer: Buyer,
   plan: Plan,
   signed: SignedPayment,
   turn: 'first' | 'later',
@@ -123,7 +241,7 @@ async function pay(
     const outcomes = await Promise.all(
       Array.from({ length: copies }, async (_, copy) => {
         await clock.sleep(copy === 0 ? 0 : random.between(0, 300))
-        return request(world, door, wallet, plan, signed, isFirst ? plan.patience : undefined, random)
+        return request(world, door, buyer, plan, signed, isFirst ? plan.patience : undefined, random)
       }),
     )
     if (outcomes.includes('answered')) return 'done'
@@ -141,7 +259,7 @@ async function pay(
 function request(
   world: World,
   door: Door,
-  wallet: Wallet,
+  { channel }: Buyer,
   plan: Plan,
   signed: SignedPayment,
   patience: number | undefined,
@@ -149,7 +267,7 @@ function request(
 ): Promise<Told['outcome']> {
   const { clock, trace } = world
   const name = `buyer ${plan.buyer}`
-  const key = paymentKey(BASE, { from: wallet.address, nonce: hexOf(signed.nonce) })
+  const { key } = signed
   const from = clock.now
   const life = door.open(random)
   const gone = new AbortController()
@@ -160,7 +278,7 @@ function request(
       open = false
       trace.note(
         name,
-        `purchase ${plan.id}, payment ${signed.nonce.slice(2, 8)}: ${outcome}${about === key ? '' : ` by ${about.slice(-64, -58)}`}`,
+        `purchase ${plan.id}, payment ${signed.name}: ${outcome}${about === key ? '' : ` by ${nameOf(about ?? '')}`}`,
       )
       door.tell({ key: about, plan, from, to: clock.now, outcome })
       resolve(outcome)
@@ -169,7 +287,7 @@ function request(
       clock.after(10, () => end('closed'))
       return
     }
-    trace.note(name, `purchase ${plan.id} sends payment ${signed.nonce.slice(2, 8)}`)
+    trace.note(name, `purchase ${plan.id} sends payment ${signed.name}`)
     life.ports.onDeath(() => clock.after(1, () => end('closed')))
     const leave = (): void => {
       if (!open) return
@@ -184,7 +302,13 @@ function request(
         void life
           .serve({ header: signed.header, route, args: plan.args, fulfillment, gone: gone.signal })
           .then(
-            (reply) => answer(world, life, plan, reply, gone.signal, end, () => open, random),
+            ({ reply, key: about }) => {
+              const heard: End = (outcome, named = about) => {
+                if (open) channel.learn(reply)
+                end(outcome, named)
+              }
+              answer(world, life, plan, reply, gone.signal, heard, () => open, random)
+            },
             (fault: unknown) => {
               world.violate(
                 `a purchase rejects: ${fault instanceof Error ? (fault.stack ?? '') : String(fault)}`,
@@ -214,6 +338,8 @@ function answer(
     case 'answered': {
       const { entry, answer: stored } = reply
       if (!isAnswerTo(plan, stored)) world.violate(`purchase ${plan.id} got the answer of another one`)
+      if (plan.route === 'flow' && entry.amount !== costOf(stored))
+        world.violate(`purchase ${plan.id} is charged ${entry.amount} for work that costs ${costOf(stored)}`)
       life.sent(entry, gone)
       later(() => isOpen() && end('answered', entry.key))
       return
@@ -237,8 +363,16 @@ function isAnswerTo(plan: Plan, answer: { readonly kind: string; readonly value?
   )
 }
 
+/** What the work of an answer costs, in atomic units. */
+function costOf(answer: { readonly kind: string; readonly value?: unknown }): string {
+  const units = isJsonObject(answer.value) ? Number(answer.value['units']) : 0
+  return String(Math.min(units, MOST_UNITS) * UNIT)
+}
+
 /** The work: takes its time, and may fail. */
-function fulfillmentOf({ runs }: Door, { ports }: Life, plan: Plan): Fulfillment {
+function fulfillmentOf({ runs }: Door, { ports, routes }: Life, plan: Plan): Fulfillment {
+  const { units } = plan
+  const { operation } = routes[plan.route]
   return {
     run: async ({ timeLeft }) => {
       const run = (runs.get(plan.id) ?? 0) + 1
@@ -246,13 +380,15 @@ function fulfillmentOf({ runs }: Door, { ports }: Life, plan: Plan): Fulfillment
       await ports.sleep(Math.min(plan.work, timeLeft))
       if (plan.work > timeLeft) throw new Failure('handler_timeout', 'the work took too long')
       if (run <= plan.failures) throw new Failure('source_timeout', 'the source is away')
-      return { kind: 'json', value: { route: plan.route, args: plan.args, run } }
+      const answer = { kind: 'json' as const, value: { route: plan.route, args: plan.args, run, units } }
+      const { meter, id } = operation
+      if (meter === undefined) return answer
+      const ceiling = quoteCall(operation, {}).amount
+      const metered = { id, meter, ceiling, report: () => undefined }
+      const work = { answer: endOf(answer), usage: { units }, took: plan.work }
+      return { kind: 'metered', answer, ...meterWork(metered, work) }
     },
     preflight: undefined,
     store: undefined,
   }
-}
-
-function hexOf(text: string): `0x${string}` {
-  return `0x${text.slice(2)}`
 }

@@ -1,32 +1,24 @@
 import { keccak256 } from 'js-sha3'
-import { word } from '../../src/engine/chains/evm/chain.ts'
 import { fromRlp, type Hex } from '../../src/vendor/viem.ts'
 import { recoverSigner } from '../../src/engine/chains/evm/signature.ts'
 import { MULTICALL3 } from '../../src/engine/chains/evm/multicall.ts'
-import {
-  AUTHORIZATION_CANCELED,
-  AUTHORIZATION_USED,
-} from '../../src/engine/chains/evm/eip3009/authorization-log.ts'
 import { TRANSFER } from '../../src/engine/chains/evm/transfer-log.ts'
-import { selector } from '../../src/engine/chains/evm/abi.ts'
+import {
+  balanceName,
+  callsOf,
+  Contracts,
+  Draft,
+  type Called,
+  type Log,
+  type PayersAct,
+  type State,
+} from './contracts.ts'
 
 export const BLOCK_MS = 2_000
-/** Gas of a transfer by signature that succeeds, of one that reverts, and of a batch besides its members. */
-const GAS = { transfer: 66_100n, revert: 34_000n, batch: 30_000n, member: 39_000n, filler: 21_000n }
+const GAS_REVERT = 34_000n
+const GAS_FILLER = 21_000n
 /** Most transactions in a block. */
 const ROOM = 20
-
-const FIELDS = 'address,address,uint256,uint256,uint256,bytes32'
-const TRANSFER_BY_KEY = selector(`transferWithAuthorization(${FIELDS},uint8,bytes32,bytes32)`)
-const STATE = selector('authorizationState(address,bytes32)')
-const BALANCE = selector('balanceOf(address)')
-const AGGREGATE = '82ad56cb'
-const ERROR = selector('Error(string)')
-
-export interface Log {
-  readonly topics: readonly Hex[]
-  readonly data: Hex
-}
 
 /** A transaction of an account that pays the gas. */
 interface Transaction {
@@ -49,11 +41,6 @@ export interface Mined {
   readonly logs: readonly Log[]
 }
 
-/** What happens on the chain without us: a payer who moves money away, or cancels what was signed. */
-export type Outside =
-  | { readonly kind: 'spend'; readonly from: string; readonly leave: bigint }
-  | { readonly kind: 'cancel'; readonly from: string; readonly nonce: string }
-
 export interface Block {
   readonly number: number
   readonly hash: Hex
@@ -62,19 +49,19 @@ export interface Block {
   readonly baseFee: bigint
   readonly mined: readonly Mined[]
   readonly transactions: readonly Transaction[]
-  readonly outside: readonly Outside[]
-  readonly touched: readonly History<unknown>[]
+  readonly outside: readonly PayersAct[]
+  readonly touched: readonly History[]
 }
 
 /** A value by block: what a reorganisation undoes is cut off. */
-class History<T> {
-  readonly #values: { readonly block: number; readonly value: T }[] = []
+class History {
+  readonly #values: { readonly block: number; readonly value: bigint }[] = []
 
-  at(block: number): T | undefined {
+  at(block: number): bigint | undefined {
     return this.#values.findLast((each) => each.block <= block)?.value
   }
 
-  set(block: number, value: T): void {
+  set(block: number, value: bigint): void {
     this.#values.push({ block, value })
   }
 
@@ -89,27 +76,20 @@ export interface Loss {
   readonly wei: bigint
 }
 
-type Revert = { readonly kind: 'reverted'; readonly reason: string }
-type Called = { readonly kind: 'done'; readonly result: Hex } | Revert
-
-/** A chain with one token (EIP-3009) and Multicall3; its users are accounts that pay gas, and payers who only sign. */
+/** A chain; its users are accounts that pay gas, and payers who sign, or act without paying for it. */
 export class SimulatedChain {
-  readonly token: string
+  readonly contracts: Contracts
   readonly #chainId: number
   readonly #blocks: Block[] = []
   readonly #pool = new Map<string, Transaction>()
-  readonly #outside: Outside[] = []
-  readonly #used = new Map<string, History<'used' | 'canceled'>>()
-  readonly #balances = new Map<string, History<bigint>>()
-  readonly #nonces = new Map<string, History<number>>()
+  readonly #acts: PayersAct[] = []
+  readonly #values = new Map<string, History>()
   readonly #coins = new Map<string, bigint>()
-  /** Calldata fields of what payers have signed, by signature. */
-  readonly #signed = new Map<string, string>()
   #salt = 0
   #baseFee = 10_000_000n
 
   constructor(token: string, chainId: number, time: number) {
-    this.token = token.toLowerCase()
+    this.contracts = new Contracts(token, chainId)
     this.#chainId = chainId
     this.mine(time)
   }
@@ -141,24 +121,29 @@ export class SimulatedChain {
   }
 
   give(payer: string, amount: bigint): void {
-    keyed(this.#balances, payer.toLowerCase()).set(this.head.number, amount)
+    this.set(balanceName(payer), amount)
+  }
+
+  /** Changes what contracts keep, from now on and for ever. */
+  set(name: string, value: bigint): void {
+    keyed(this.#values, name).set(this.head.number, value)
+  }
+
+  /** What contracts keep under a name. */
+  get(name: string, block: number = this.head.number): bigint {
+    return this.#values.get(name)?.at(block) ?? 0n
   }
 
   coin(account: string): bigint {
     return this.#coins.get(account.toLowerCase()) ?? 0n
   }
 
-  /** A payer has signed a transfer: calldata without its function, fields first. */
-  know(fields: string, signature: string): void {
-    this.#signed.set(signature.toLowerCase(), fields.toLowerCase())
-  }
-
-  happen(outside: Outside): void {
-    this.#outside.push(outside)
+  happen(act: PayersAct): void {
+    this.#acts.push(act)
   }
 
   nonce(account: string, block: number): number {
-    return this.#nonces.get(account.toLowerCase())?.at(block) ?? 0
+    return Number(this.get(accountName(account), block))
   }
 
   /** The next nonce, with the pool. */
@@ -167,14 +152,6 @@ export class SimulatedChain {
     const nonces = new Set(this.#of(account).map(({ nonce }) => nonce))
     while (nonces.has(next)) next += 1
     return next
-  }
-
-  balance(payer: string, block: number = this.head.number): bigint {
-    return this.#balances.get(payer.toLowerCase())?.at(block) ?? 0n
-  }
-
-  state(payer: string, nonce: string, block: number = this.head.number): 'used' | 'canceled' | undefined {
-    return this.#used.get(`${payer}:${nonce}`.toLowerCase())?.at(block)
   }
 
   find(hash: string): { readonly block: Block; readonly mined: Mined } | undefined {
@@ -186,8 +163,10 @@ export class SimulatedChain {
     return undefined
   }
 
-  knows(hash: string): boolean {
-    return this.#pool.has(hash) || this.find(hash) !== undefined
+  /** A transaction in the pool or in a block. */
+  transaction(hash: string): Pick<Transaction, 'to' | 'data'> | undefined {
+    const waiting = this.#pool.get(hash)
+    return waiting ?? this.find(hash)?.block.transactions.find((each) => each.hash === hash)
   }
 
   /** Undefined when the pool takes it; otherwise what geth says. */
@@ -218,7 +197,7 @@ export class SimulatedChain {
     const hash: Hex = `0x${keccak256(`${number} ${this.#salt} ${timestamp}`)}`
     const baseFee = this.#baseFee
     const [mined, transactions]: [Mined[], Transaction[]] = [[], []]
-    const outside = this.#outside.splice(0)
+    const outside = this.#acts.splice(0)
     const block = {
       number,
       hash,
@@ -227,10 +206,10 @@ export class SimulatedChain {
       mined,
       transactions,
       outside,
-      touched: new Array<History<unknown>>(),
+      touched: new Array<History>(),
     }
     this.#blocks.push(block)
-    for (const each of outside) mined.push(this.#step(each, block))
+    for (const each of outside) mined.push(this.#act(each, block))
     const ready = [...this.#pool.values()].toSorted((a, b) => a.nonce - b.nonce)
     for (const transaction of ready) {
       if (transactions.length >= ROOM) break
@@ -250,7 +229,7 @@ export class SimulatedChain {
     const above = this.head.number
     for (const { touched } of undone) for (const history of touched) history.undo(above)
     for (const { transactions, outside } of undone) {
-      this.#outside.push(...outside)
+      this.#acts.push(...outside)
       if (pool === 'kept') for (const each of transactions) this.#pool.set(each.hash, each)
     }
     if (pool === 'lost') this.#pool.clear()
@@ -263,49 +242,32 @@ export class SimulatedChain {
       mined.flatMap((each) => {
         const sent = transactions.find(({ hash }) => hash === each.hash)
         if (sent === undefined || sent.data === '') return []
-        const calls = sent.to === MULTICALL3.toLowerCase() ? callsOf(sent.data).length : 1
-        const moved = each.logs.filter(({ topics }) => topics[0] === TRANSFER).length
+        const isBatch = sent.to === MULTICALL3.toLowerCase()
+        const calls = isBatch ? callsOf(sent.data).length : 1
+        const transfers = each.logs.filter(({ topics }) => topics[0] === TRANSFER).length
+        const moved = isBatch ? transfers : each.succeeded ? 1 : 0
         const wei = (each.gasUsed * each.price * BigInt(calls - moved)) / BigInt(calls)
         return wei === 0n ? [] : [{ at: timestamp * 1000, wei }]
       }),
     )
   }
 
-  /** What a call would do in the next block. */
-  call(to: string, data: string, view: number): Called {
-    const code = data.slice(2, 10)
-    const args = data.slice(10)
-    if (to.toLowerCase() === MULTICALL3.toLowerCase() && code === AGGREGATE) {
-      const spent = new Map<string, bigint>()
-      const taken = new Set<string>()
-      const flags = callsOf(data.slice(2)).map((call) => {
-        const moved = this.#check(call, view, this.head.timestamp + 1)
-        if ('kind' in moved) return false
-        const before = spent.get(moved.from) ?? 0n
-        const key = `${moved.from}:${moved.nonce}`
-        if (taken.has(key) || this.balance(moved.from, view) - before < moved.value) return false
-        taken.add(key)
-        spent.set(moved.from, before + moved.value)
-        return true
-      })
-      return { kind: 'done', result: encodeResults(flags) }
-    }
-    if (to.toLowerCase() !== this.token) return { kind: 'done', result: '0x' }
-    switch (code) {
-      case STATE: {
-        const state = this.state(`0x${args.slice(24, 64)}`, `0x${args.slice(64, 128)}`, view)
-        return { kind: 'done', result: `0x${word(state === undefined ? 0n : 1n)}` }
-      }
-      case BALANCE:
-        return { kind: 'done', result: `0x${word(this.balance(`0x${args.slice(24, 64)}`, view))}` }
-      default: {
-        const moved = this.#check(data.slice(2), view, this.head.timestamp + 1)
-        return 'kind' in moved ? moved : { kind: 'done', result: '0x' }
-      }
-    }
+  /** What a call would do in the next block, and the gas it would use. */
+  call(
+    from: string,
+    to: string,
+    data: string,
+    view: number,
+  ): { readonly called: Called; readonly gas: bigint } {
+    const state = new Draft({ get: (name) => this.get(name, view) })
+    const timestamp = this.head.timestamp + 1
+    const frame = { state, sender: from.toLowerCase(), timestamp, logs: new Array<Log>(), gas: 0n }
+    const called = this.contracts.run(frame, to, data.slice(2))
+    return { called, gas: frame.gas + GAS_FILLER }
   }
 
   logs(
+    address: string,
     topics: readonly (readonly string[] | null)[],
     from: number,
     to: number,
@@ -317,6 +279,7 @@ export class SimulatedChain {
         for (const log of logs)
           if (
             block !== undefined &&
+            log.address === address.toLowerCase() &&
             topics.every((any, place) => any === null || any.includes(log.topics[place] ?? ''))
           )
             found.push({ log, block, hash })
@@ -328,131 +291,60 @@ export class SimulatedChain {
     return [...this.#pool.values()].filter(({ from }) => from === account.toLowerCase())
   }
 
-  #change<T>(histories: Map<string, History<T>>, key: string, { number, touched }: Touched, value: T): void {
-    const history = keyed(histories, key)
-    history.set(number, value)
-    touched.push(history)
+  /** What contracts keep, in a block that is being made. */
+  #stateOf({ number, touched }: Touched): State {
+    return {
+      get: (name) => this.get(name, number),
+      set: (name, value) => {
+        const history = keyed(this.#values, name)
+        history.set(number, value)
+        touched.push(history)
+      },
+    }
   }
 
-  #step(outside: Outside, block: Touched): Mined {
-    const { from } = outside
+  #act(act: PayersAct, block: Touched & Block): Mined {
+    const { from } = act
     const hash: Hex = `0x${keccak256(`outside ${block.number} ${block.touched.length} ${this.#salt}`)}`
     const logs: Log[] = []
-    if (outside.kind === 'spend') {
-      const balance = this.balance(from, block.number)
-      const left = balance < outside.leave ? balance : outside.leave
-      this.#change(this.#balances, from.toLowerCase(), block, left)
-    } else if (this.state(from, outside.nonce, block.number) === undefined) {
-      this.#change(this.#used, `${from}:${outside.nonce}`.toLowerCase(), block, 'canceled')
-      logs.push({ topics: [AUTHORIZATION_CANCELED, topic(from), hexOf(outside.nonce)], data: '0x' })
+    const frame = {
+      state: this.#stateOf(block),
+      sender: from.toLowerCase(),
+      timestamp: block.timestamp,
+      logs,
+      gas: 0n,
     }
+    this.contracts.act(frame, act)
     return { hash, from, succeeded: true, gasUsed: 0n, price: 0n, logs }
   }
 
   #execute({ hash, from, nonce, to, data, gas, most, tip }: Transaction, block: Touched & Block): Mined {
-    this.#change(this.#nonces, from, block, nonce + 1)
+    const state = this.#stateOf(block)
+    state.set(accountName(from), BigInt(nonce + 1))
     const price = most < block.baseFee + tip ? most : block.baseFee + tip
     const logs: Log[] = []
-    let succeeded = true
-    let gasUsed = GAS.filler
-    if (to === MULTICALL3.toLowerCase()) {
-      const calls = callsOf(data)
-      gasUsed = GAS.batch
-      for (const call of calls) {
-        logs.push(...this.#carryOut(call, block))
-        gasUsed += GAS.member
-      }
-    } else if (data !== '') {
-      logs.push(...this.#carryOut(data, block))
-      succeeded = logs.length > 0
-      gasUsed = succeeded ? GAS.transfer : GAS.revert
-    }
+    const frame = { state, sender: from, timestamp: block.timestamp, logs, gas: 0n }
+    const called = data === '' ? undefined : this.contracts.run(frame, to, data)
+    const succeeded = called?.kind !== 'reverted'
+    const gasUsed = called === undefined ? GAS_FILLER : succeeded ? frame.gas : GAS_REVERT
     if (gasUsed > gas) throw new Error('a transaction of ours has too little gas')
     this.#coins.set(from, this.coin(from) - gasUsed * price)
     return { hash, from, succeeded, gasUsed, price, logs }
   }
-
-  #carryOut(data: string, block: Touched & Block): readonly Log[] {
-    const moved = this.#check(data, block.number, block.timestamp)
-    if ('kind' in moved) return []
-    const { from, to, value, nonce } = moved
-    this.#change(this.#used, `${from}:${nonce}`, block, 'used')
-    this.#change(this.#balances, from, block, this.balance(from, block.number) - value)
-    this.#change(this.#balances, to, block, this.balance(to, block.number) + value)
-    return [
-      { topics: [AUTHORIZATION_USED, topic(from), hexOf(nonce)], data: '0x' },
-      { topics: [TRANSFER, topic(from), topic(to)], data: `0x${word(value)}` },
-    ]
-  }
-
-  #check(data: string, view: number, timestamp: number): Transfer | Revert {
-    const revert = (reason: string): Revert => ({ kind: 'reverted', reason })
-    const words = (data.slice(8).match(/.{64}/g) ?? []).map((each) => each.toLowerCase())
-    const [from = '', to = '', value = '', after = '', before = '', nonce = '', v = '', r = '', s = ''] =
-      words
-    if (data.slice(0, 8) !== TRANSFER_BY_KEY) return revert('unknown function')
-    const signature = `0x${r}${s}${v.slice(-2)}`
-    if (timestamp <= Number(`0x${after}`)) return revert('FiatTokenV2: authorization is not yet valid')
-    if (timestamp >= Number(`0x${before}`)) return revert('FiatTokenV2: authorization is expired')
-    const payer = `0x${from.slice(24)}`
-    if (this.state(payer, `0x${nonce}`, view) !== undefined)
-      return revert('FiatTokenV2: authorization is used or canceled')
-    if (this.#signed.get(signature) !== [from, to, value, after, before, nonce].join(''))
-      return revert('FiatTokenV2: invalid signature')
-    if (this.balance(payer, view) < BigInt(`0x${value}`))
-      return revert('ERC20: transfer amount exceeds balance')
-    return { from: payer, to: `0x${to.slice(24)}`, value: BigInt(`0x${value}`), nonce: `0x${nonce}` }
-  }
 }
 
-type Touched = Pick<Block, 'number'> & { readonly touched: History<unknown>[] }
+type Touched = Pick<Block, 'number'> & { readonly touched: History[] }
 
-interface Transfer {
-  readonly from: string
-  readonly to: string
-  readonly value: bigint
-  readonly nonce: string
+function accountName(account: string): string {
+  return `account ${account}`.toLowerCase()
 }
 
-function keyed<T>(histories: Map<string, History<T>>, key: string): History<T> {
+function keyed(histories: Map<string, History>, key: string): History {
   const known = histories.get(key)
   if (known !== undefined) return known
-  const fresh = new History<T>()
+  const fresh = new History()
   histories.set(key, fresh)
   return fresh
-}
-
-function topic(address: string): Hex {
-  return `0x${address.slice(2).toLowerCase().padStart(64, '0')}`
-}
-
-function hexOf(text: string): Hex {
-  return `0x${text.slice(2).toLowerCase()}`
-}
-
-/** Revert data of a reason. */
-export function errorData(reason: string): Hex {
-  const text = Buffer.from(reason).toString('hex')
-  return `0x${ERROR}${word(32n)}${word(BigInt(reason.length))}${text.padEnd(Math.ceil(text.length / 64) * 64, '0')}`
-}
-
-/** The calldata of each call in `aggregate3`. */
-function callsOf(data: string): readonly string[] {
-  const body = data.slice(8)
-  const at = (byte: number): number => Number.parseInt(body.slice(byte * 2, byte * 2 + 64), 16)
-  const list = at(0)
-  return Array.from({ length: at(list) }, (_, place) => {
-    const tuple = list + 32 + at(list + 32 + place * 32)
-    const bytes = tuple + at(tuple + 64)
-    return body.slice((bytes + 32) * 2, (bytes + 32 + at(bytes)) * 2)
-  })
-}
-
-/** `(bool success, bytes returnData)[]` without data. */
-function encodeResults(flags: readonly boolean[]): Hex {
-  const offsets = flags.map((_, place) => word(BigInt(flags.length * 32 + place * 96)))
-  const tuples = flags.map((flag) => word(flag ? 1n : 0n) + word(64n) + word(0n))
-  return `0x${word(32n)}${word(BigInt(flags.length))}${offsets.join('')}${tuples.join('')}`
 }
 
 /** An EIP-1559 transaction. */

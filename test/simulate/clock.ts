@@ -50,7 +50,11 @@ export class VirtualClock {
   async run(isDone: () => boolean, end: number): Promise<boolean> {
     while (!isDone()) {
       const event = this.#pop()
-      if (event === undefined || event.at > end) return false
+      if (event === undefined) return false
+      if (event.at > end) {
+        this.#push(event)
+        return false
+      }
       const { run } = event
       if (run === undefined) continue
       this.#now = event.at

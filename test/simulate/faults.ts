@@ -34,7 +34,9 @@ export type Fault =
   | { readonly kind: 'pause'; readonly process: number; readonly at: number; readonly ms: number }
   | { readonly kind: 'node'; readonly at: number; readonly ms: number; readonly what: NodeTrouble }
   | { readonly kind: 'store'; readonly at: number; readonly ms: number; readonly what: StoreTrouble }
-  /** All processes end at once. */
+  /** Redis goes on with a replica that has not had what was acknowledged in the last `ms` milliseconds. */
+  | { readonly kind: 'failover'; readonly at: number; readonly ms: number }
+  /** All processes end at once; of the changes under way, LMDB has made some, each as a whole. */
   | { readonly kind: 'power cut'; readonly at: number; readonly down: number }
   | {
       readonly kind: 'reorganisation'
@@ -47,7 +49,7 @@ export type Fault =
       readonly kind: 'rollout'
       readonly at: number
       readonly down: number
-      readonly what: 'new key' | 'new price'
+      readonly what: 'new key' | 'new price' | 'new channel key'
     }
   | { readonly kind: 'fees'; readonly at: number; readonly ms: number; readonly gwei: number }
 
@@ -100,6 +102,16 @@ export function drawFaults(seed: number, store: StoreKind, processes: number, ms
   const many = random.between(0, 14)
   const faults = Array.from({ length: many }, () => draw[random.oneOf(kinds)]())
   return [...faults, ...drawRollouts(seed, ms)]
+}
+
+/** Failovers of Redis that take back what was acknowledged. */
+export function drawFailovers(seed: number, ms: number): readonly Fault[] {
+  const random = randomOf(seed, 'failovers')
+  return Array.from({ length: random.between(1, 3) }, () => ({
+    kind: 'failover' as const,
+    at: random.between(2_000, ms),
+    ms: random.between(20, 1_000),
+  }))
 }
 
 /** From a stream of its own: runs without one stay as they were. */

@@ -1,9 +1,21 @@
-import { isRefundDue, situationOf, type Situation } from '../../src/engine/ledger/payment-lifecycle.ts'
+import {
+  isRefundDue,
+  paymentId,
+  situationOf,
+  type Situation,
+} from '../../src/engine/ledger/payment-lifecycle.ts'
 import type { PaymentRecord } from '../../src/engine/ledger/payment-record.ts'
 import { readPaymentKey } from '../../src/engine/x402/exact-evm/payment-key.ts'
+import { readUptoKey } from '../../src/engine/x402/upto-evm/upto-key.ts'
 import type { Plan, Told } from './buyer.ts'
 import type { SimulatedChain } from './chain.ts'
+import { channelName, movedName } from './contracts.ts'
 import { BASE } from './market.ts'
+import {
+  accountName,
+  isChannelId,
+  type ChannelAccount,
+} from '../../src/engine/x402/batch-settlement-evm/channel-account.ts'
 
 /** What a run has left behind. */
 export interface Remains {
@@ -14,6 +26,10 @@ export interface Remains {
   readonly answered: ReadonlySet<string>
   readonly told: readonly Told[]
   readonly plans: readonly Plan[]
+  /** What the store has of each channel through which something was bought, by id. */
+  readonly channels: ReadonlyMap<string, ChannelAccount>
+  /** What a failover of the store has taken back: ids of records, and names of states. */
+  readonly lost: ReadonlySet<string>
   readonly now: number
 }
 
@@ -31,6 +47,8 @@ export function violationsOf(remains: Remains): readonly string[] {
   return [
     ...unfinished(remains),
     ...wrongCharges(remains),
+    ...wrongAmounts(remains),
+    ...wrongChannels(remains),
     ...lies(remains),
     ...chargedTwice(remains),
     ...gasLost(remains),
@@ -38,10 +56,23 @@ export function violationsOf(remains: Remains): readonly string[] {
   ]
 }
 
-/** Whether the money of a payment has moved. */
-function isCharged(chain: SimulatedChain, key: string): boolean {
-  const signed = readPaymentKey(key)
-  return signed !== undefined && chain.state(signed.from, signed.nonce) === 'used'
+/** What a payment has moved on the chain, or in the ledger; undefined when it has moved nothing. */
+function movedBy({ chain, records }: Remains, key: string): bigint | undefined {
+  const [authorization, permit] = [readPaymentKey(key), readUptoKey(key)]
+  const amount =
+    authorization === undefined
+      ? permit && chain.get(movedName('permit', permit.from, permit.nonce))
+      : chain.get(movedName('authorization', authorization.from, authorization.nonce))
+  if (amount !== undefined && amount > 0n) return amount
+  // What costs nothing moves nothing, and what is paid through a channel moves later.
+  const receipt = records.find((entry) => entry.key === key)?.receipt
+  return receipt !== undefined && (amount === undefined || receipt.amount === '0')
+    ? BigInt(receipt.amount)
+    : undefined
+}
+
+function isCharged(remains: Remains, key: string): boolean {
+  return movedBy(remains, key) !== undefined
 }
 
 export function isFinished(entry: PaymentRecord): boolean {
@@ -55,13 +86,16 @@ function unfinished({ records }: Remains): readonly string[] {
 }
 
 /** Charged as recorded, and charged = answered or owed. */
-function wrongCharges({ chain, records, answered, told, now }: Remains): readonly string[] {
+function wrongCharges(remains: Remains): readonly string[] {
+  const { records, answered, now } = remains
+  const told = named(remains)
   const seen = new Map(records.map((entry) => [entry.key, entry]))
   const keys = new Set([...seen.keys(), ...told.map(({ key }) => key)])
   const got = new Set(told.filter(({ outcome }) => outcome === 'answered').map(({ key }) => key))
   return [...keys].flatMap((key) => {
+    if (isLost(remains, key)) return []
     const entry = seen.get(key)
-    const charged = isCharged(chain, key)
+    const charged = isCharged(remains, key)
     if (charged && entry === undefined) return [`payment ${nameOf(key)} is charged, and no record knows it`]
     if (charged && entry?.receipt === undefined)
       return [`payment ${nameOf(key)} is charged, and its record says ${entry?.state}`]
@@ -78,6 +112,57 @@ function wrongCharges({ chain, records, answered, told, now }: Remains): readonl
   })
 }
 
+/** What is recorded is what has moved, and nothing is sent for what costs nothing. */
+function wrongAmounts(remains: Remains): readonly string[] {
+  return remains.records.flatMap(({ key, receipt, dispatch, authorizedAmount }) => {
+    const moved = movedBy(remains, key)
+    if (receipt?.amount === '0' && (receipt.transaction !== '' || dispatch !== undefined))
+      return [`payment ${nameOf(key)} costs nothing, and a transaction was sent for it`]
+    if (receipt === undefined || moved === undefined) return []
+    if (moved > BigInt(authorizedAmount))
+      return [
+        `payment ${nameOf(key)} is charged ${moved}, more than the ${authorizedAmount} that were signed`,
+      ]
+    return moved.toString() === receipt.amount
+      ? []
+      : [`payment ${nameOf(key)} has moved ${moved}, and its receipt says ${receipt.amount}`]
+  })
+}
+
+/** What a channel was charged is the sum of its receipts, and was claimed. */
+function wrongChannels({ chain, records, channels, lost }: Remains): readonly string[] {
+  return [...channels].flatMap(([id, { charged, setAside }]) => {
+    if (!isChannelId(id)) return [`${id} is no channel`]
+    const name = `channel ${id.slice(2, 8)}`
+    const receipts = records.flatMap(({ key, receipt }) =>
+      key.includes(`:channel:${id}:`) && receipt !== undefined ? [BigInt(receipt.amount)] : [],
+    )
+    const sum = receipts.reduce((total, each) => total + each, 0n)
+    const claimed = chain.get(channelName('claimed', id))
+    return [
+      ...(sum === BigInt(charged) ? [] : [`${name} was charged ${charged}, and its receipts say ${sum}`]),
+      ...(setAside === undefined ? [] : [`${name} is set aside: ${setAside}`]),
+      // A claim may have been sent for what was taken back afterwards.
+      ...(claimed === BigInt(charged) || (claimed > BigInt(charged) && lost.has(accountName(BASE.id, id)))
+        ? []
+        : [`${name} was charged ${charged}, and ${claimed} could be claimed`]),
+    ]
+  })
+}
+
+/**
+ * Whether the store has taken back what it had acknowledged of a payment. SECURITY.md says what that may cost: its answer
+ * and its record, and what its buyer was told. It may not be charged twice, nor hold up any other.
+ */
+function isLost({ lost }: Remains, key: string): boolean {
+  return lost.has(paymentId(key))
+}
+
+/** What was told of payments that are known by name. */
+function named({ told }: Remains): readonly (Told & { readonly key: string })[] {
+  return told.flatMap((each) => (each.key === undefined ? [] : [{ ...each, key: each.key }]))
+}
+
 /** Payments whose money goes back, because the work failed for good or their buyer was told that nothing was charged. */
 function owedBack({ records, now }: Remains): ReadonlySet<string> {
   return new Set(records.filter((entry) => isRefundDue(entry, now)).map(({ key }) => key))
@@ -85,12 +170,14 @@ function owedBack({ records, now }: Remains): ReadonlySet<string> {
 
 /** What buyers were told of the charge. */
 function lies(remains: Remains): readonly string[] {
-  const { chain, told, records } = remains
+  const { records } = remains
+  const told = named(remains)
   // A payment that a reorganisation has undone for good is reported to the operator.
   const undone = new Set(records.flatMap((entry) => (entry.undone === undefined ? [] : [entry.key])))
   const refunds = owedBack(remains)
   return told.flatMap(({ key, outcome, to, plan }) => {
-    const charged = isCharged(chain, key)
+    if (isLost(remains, key)) return []
+    const charged = isCharged(remains, key)
     if (outcome === 'yes' && !charged && !undone.has(key))
       return [`purchase ${plan.id} was told that payment ${nameOf(key)} is charged, and it is not`]
     if (outcome !== 'no' || !charged || refunds.has(key)) return []
@@ -106,12 +193,16 @@ function lies(remains: Remains): readonly string[] {
 
 /** A buyer that wants one answer pays once, however often it signs. */
 function chargedTwice(remains: Remains): readonly string[] {
-  const { chain, told, plans } = remains
+  const { plans, records } = remains
+  const told = named(remains)
   const refunds = owedBack(remains)
   return plans.flatMap((plan) => {
     if (!plan.args.startsWith('only')) return []
     const keys = new Set(told.filter((each) => each.plan.id === plan.id).map(({ key }) => key))
-    const charged = [...keys].filter((key) => isCharged(chain, key) && !refunds.has(key))
+    for (const { key, digest, scheme } of records)
+      if (digest === plan.args && scheme === plan.way) keys.add(key)
+    if ([...keys].some((key) => isLost(remains, key))) return []
+    const charged = [...keys].filter((key) => isCharged(remains, key) && !refunds.has(key))
     return charged.length <= 1
       ? []
       : [`purchase ${plan.id} is charged ${charged.length} times: ${charged.map(nameOf).join(', ')}`]
@@ -141,5 +232,6 @@ function stuck({ chain }: Remains): readonly string[] {
 }
 
 export function nameOf(key: string): string {
-  return key.slice(-64, -58)
+  const [, channel, ceiling, charges] = /:channel:0x(.{6})[^:]*:(\d+):(\d+):/.exec(key) ?? []
+  return channel === undefined ? key.slice(-64, -58) : `${ceiling}/${charges} of ${channel}`
 }

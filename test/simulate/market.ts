@@ -1,13 +1,11 @@
-import { signRecoverable, pointFromScalar } from 'tiny-secp256k1'
+import { pointFromScalar } from 'tiny-secp256k1'
 import { toChecksum, type Address } from '../../src/engine/base/address.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../src/engine/base/json.ts'
 import { findNetwork, type Network } from '../../src/engine/base/networks.ts'
 import type { Catalog, Route } from '../../src/engine/catalog/catalog.ts'
 import { addressOfKey } from '../../src/engine/chains/evm/signature.ts'
-import type { Protocol } from '../../src/engine/payment/protocol.ts'
-import { authorizationDigest, fieldsOf } from '../../src/engine/chains/evm/eip3009/digest.ts'
-import { compileRoutes, fixedPriceOf, routeAt } from '../support/catalogs.ts'
-import type { SimulatedChain } from './chain.ts'
+import { compileText } from '../../src/engine/catalog/load.ts'
+import { documentNames } from '../../src/engine/documents/all.ts'
+import { routeAt } from '../support/catalogs.ts'
 import type { Random } from './random.ts'
 
 export const BASE_URL = 'https://shop.example'
@@ -19,16 +17,33 @@ function networkOf(id: string): Network {
   return network
 }
 
-/** What is sold, and for how much: one route that is settled after the work, and one that is paid first. */
+/** What is sold, and for how much: after the work, before it, and for what the work has used. */
 export interface Market {
   readonly catalog: Catalog
   readonly routes: Readonly<Record<RouteName, Route>>
 }
-export type RouteName = 'tide' | 'deep'
+export type RouteName = 'tide' | 'deep' | 'flow'
 
-/** `price`: in USDC, of every route. */
+/** How a purchase is paid: a scheme of x402. */
+export const WAYS = ['exact', 'upto', 'batch-settlement'] as const
+export type Way = (typeof WAYS)[number]
+
+/** What a unit of metered work costs in atomic units, and how many the ceiling allows. */
+export const UNIT = 100
+export const MOST_UNITS = 50
+
+/** `price`: in USDC, of every route that has a fixed one. */
 export function openMarket(price: number): Market {
-  const catalog = compileRoutes(`  /paid/tide:
+  const text = `catalog: 1
+service: { name: Shop, version: '1.0.0', description: Sells things }
+payments:
+  currency: USD
+  x402:
+    networks: [base]
+    schemes: [exact, upto, batch-settlement]
+    channels: { withdraw_delay: 15m, least_deposit: 0.02, claim_after: 0.02, claim_every: 1h, most_unclaimed: 5 }
+routes:
+  /paid/tide:
     price: ${price}
     handler: tide
     summary: Tides
@@ -41,8 +56,20 @@ export function openMarket(price: number): Market {
     timeout: 20s
     summary: Depths
     example: { deep: 1 }
-`)
-  return { catalog, routes: { tide: routeAt(catalog, '/paid/tide'), deep: routeAt(catalog, '/paid/deep') } }
+  /paid/flow:
+    price: { metered: [{ usage_of: units, price: ${UNIT / 1e6} }], ceiling: ${(UNIT * MOST_UNITS) / 1e6} }
+    handler: flow
+    summary: Flows
+    timeout: 20s
+    example: { flow: 1 }
+`
+  const { catalog } = compileText('catalog.yaml', text, {
+    handlers: undefined,
+    documents: documentNames,
+    read: () => undefined,
+  })
+  const at = (name: RouteName): Route => routeAt(catalog, `/paid/${name}`)
+  return { catalog, routes: { tide: at('tide'), deep: at('deep'), flow: at('flow') } }
 }
 
 export interface Wallet {
@@ -56,63 +83,4 @@ export function makeWallet(random: Random): Wallet {
   if (address === undefined || pointFromScalar(Buffer.from(key.slice(2), 'hex')) === null)
     return makeWallet(random)
   return { key, address: toChecksum(address) }
-}
-
-/** What a buyer has signed. */
-export interface SignedPayment {
-  readonly header: string
-  readonly nonce: string
-  /** Milliseconds since the epoch. */
-  readonly validBefore: number
-}
-
-/** Signs the offer that a process makes for a route, and lets the chain know what was signed. */
-export function sign(
-  chain: SimulatedChain,
-  protocol: Protocol,
-  route: Route,
-  { key, address }: Wallet,
-  random: Random,
-  now: number,
-): SignedPayment {
-  const challenge = protocol.challenge(route, fixedPriceOf(route))
-  const demand = challenge?.demand({ resource: BASE_URL + route.path, scope: '', error: 'payment_required' })
-  const accepted = Array.isArray(demand?.content['accepts']) ? demand.content['accepts'][0] : undefined
-  if (demand === undefined || !isJsonObject(accepted)) throw new Error('nothing is offered')
-  const seconds = Math.floor(now / 1000) + Number(accepted['maxTimeoutSeconds'])
-  const authorization = {
-    from: address,
-    to: toChecksum(textOf(accepted['payTo'])),
-    value: textOf(accepted['amount']),
-    validAfter: '0',
-    validBefore: String(seconds),
-    nonce: random.hex(32),
-  }
-  const { signature, recoveryId } = signRecoverable(
-    authorizationDigest(BASE, authorization),
-    Buffer.from(key.slice(2), 'hex'),
-  )
-  const hex = `0x${Buffer.from(signature).toString('hex')}${(27 + recoveryId).toString(16)}`
-  chain.know(fieldsOf(authorization), hex)
-  const payload: JsonObject = {
-    x402Version: 2,
-    resource: { url: BASE_URL + route.path },
-    accepted,
-    payload: { signature: hex, authorization },
-    extensions: {
-      redelivery: demand.content['extensions'] === undefined ? null : redeliveryOf(demand.content),
-    },
-  }
-  const header = Buffer.from(JSON.stringify(payload)).toString('base64')
-  return { header, nonce: authorization.nonce, validBefore: seconds * 1000 }
-}
-
-function textOf(value: Json | undefined): string {
-  if (typeof value !== 'string') throw new Error('an offer has texts')
-  return value
-}
-
-function redeliveryOf({ extensions }: JsonObject): JsonObject {
-  const redelivery = isJsonObject(extensions) ? extensions['redelivery'] : undefined
-  return isJsonObject(redelivery) ? redelivery : {}
 }

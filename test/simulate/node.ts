@@ -1,6 +1,8 @@
 import { isJsonObject, parseJson, type JsonObject } from '../../src/engine/base/json.ts'
 import { MULTICALL3 } from '../../src/engine/chains/evm/multicall.ts'
-import { errorData, type Block, type SimulatedChain } from './chain.ts'
+import { PERMIT2, UPTO_PROXY } from '../../src/engine/base/permit2.ts'
+import type { Block, SimulatedChain } from './chain.ts'
+import type { Log } from './contracts.ts'
 
 type Reply = { readonly result: unknown } | { readonly error: JsonObject }
 
@@ -66,13 +68,15 @@ export class SimulatedNode {
           : { error: { code: -32000, message: refusal } }
       }
       case 'eth_getTransactionByHash':
-        return { result: chain.knows(textOf(first)) ? { hash: textOf(first) } : null }
+        return { result: this.#transaction(textOf(first)) }
       case 'eth_getTransactionReceipt':
         return { result: this.#receipt(textOf(first)) }
       case 'eth_getLogs':
         return this.#logs(first)
       case 'eth_call':
         return this.#call(first, second)
+      case 'eth_estimateGas':
+        return this.#call(first, 'latest', 'gas')
       default:
         return { error: { code: -32601, message: `${method} is unknown` } }
     }
@@ -82,6 +86,11 @@ export class SimulatedNode {
     if (name === 'latest') return this.#head
     const number = Number(name)
     return number > this.#head.number ? undefined : this.#chain.block(number)
+  }
+
+  #transaction(hash: string): JsonObject | null {
+    const found = this.#chain.transaction(hash)
+    return found === undefined ? null : { hash, to: found.to, input: `0x${found.data}` }
   }
 
   #receipt(hash: string): JsonObject | null {
@@ -99,20 +108,9 @@ export class SimulatedNode {
     }
   }
 
-  #log(
-    { topics, data }: { topics: readonly string[]; data: string },
-    place: number,
-    block: Block,
-    hash: string,
-  ) {
-    return {
-      address: this.#chain.token,
-      topics: [...topics],
-      data,
-      transactionHash: hash,
-      blockNumber: hex(block.number),
-      logIndex: hex(place),
-    }
+  #log({ address, topics, data }: Log, place: number, block: Block, hash: string): JsonObject {
+    const [blockNumber, logIndex] = [hex(block.number), hex(place)]
+    return { address, topics: [...topics], data, transactionHash: hash, blockNumber, logIndex }
   }
 
   #logs(filter: unknown): Reply {
@@ -122,21 +120,20 @@ export class SimulatedNode {
     )
     const to = Number(filter['toBlock'])
     if (to > this.#head.number) return NOT_THERE
-    const found = this.#chain.logs(topics, Number(filter['fromBlock']), to)
+    const found = this.#chain.logs(textOf(filter['address']), topics, Number(filter['fromBlock']), to)
     return { result: found.map(({ log, block, hash }, place) => this.#log(log, place, block, hash)) }
   }
 
-  #call(call: unknown, at: unknown): Reply {
+  #call(call: unknown, at: unknown, answer: 'result' | 'gas' = 'result'): Reply {
     if (!isJsonObject(call)) return NOT_THERE
     const data = textOf(call['data'])
     if (call['to'] === undefined) return { result: codeSizes(data) }
     const block = this.#blockAt(at)
     if (block === undefined) return NOT_THERE
     const view = this.mixesBlocks && at !== 'latest' ? block.number - 1 : block.number
-    const done = this.#chain.call(textOf(call['to']), data, view)
-    if (done.kind === 'done') return { result: done.result }
-    const message = `execution reverted: ${done.reason}`
-    return { error: { code: 3, message, data: errorData(done.reason) } }
+    const { called, gas } = this.#chain.call(textOf(call['from']), textOf(call['to']), data, view)
+    if (called.kind === 'done') return { result: answer === 'gas' ? hex(gas) : called.result }
+    return { error: { code: 3, message: `execution reverted: ${called.reason}`, data: called.data } }
   }
 }
 
@@ -150,11 +147,13 @@ function textOf(value: unknown): string {
 /** Bytes of the init code before the addresses. */
 const SIZES_BYTES = 31
 
-/** Only the batch contract has code. */
+const WITH_CODE = [MULTICALL3, PERMIT2, UPTO_PROXY].map((address) => address.slice(2).toLowerCase())
+
+/** Contracts have code, payers have none. */
 function codeSizes(data: string): string {
   const words = data.slice(2 + 2 * SIZES_BYTES).match(/.{64}/g) ?? []
-  const batch = MULTICALL3.slice(2).toLowerCase()
-  return `0x${words.map((each) => (each.endsWith(batch) ? '1' : '0').padStart(64, '0')).join('')}`
+  const sizes = words.map((each) => (WITH_CODE.some((code) => each.toLowerCase().endsWith(code)) ? '1' : '0'))
+  return `0x${sizes.map((each) => each.padStart(64, '0')).join('')}`
 }
 
 function hex(value: number | bigint): string {

@@ -1,25 +1,12 @@
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { inChangedCopy, ROOT } from './changed-copy.ts'
 import { PLANTED, type Planted } from './planted.ts'
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 /** Purchases on one store before it is the turn of the other. */
 const PART = 800
-/** What a run needs besides what is installed. */
-const COPIED = [
-  'src',
-  'test/simulate',
-  'test/support',
-  'test/chaos/harness',
-  'templates',
-  'package.json',
-  'tsconfig.json',
-]
-
 for (const { file, find: text, name } of PLANTED)
   if (readFileSync(join(ROOT, 'src/engine', file), 'utf8').split(text).length !== 2)
     console.error(`${name}: not once in ${file}`)
@@ -35,21 +22,15 @@ const { values } = parseArgs({
 })
 
 /** Runs the simulator on a copy of the source with one fault in it; resolves to the purchases until it was found. */
-function find({ file, find: text, replace }: Planted): {
+function find({ file, find: text, replace, way }: Planted): {
   readonly after: number | undefined
   readonly how: string
 } {
-  const copy = mkdtempSync(join(tmpdir(), 'ratecard-planted-'))
-  try {
-    for (const path of COPIED) cpSync(join(ROOT, path), join(copy, path), { recursive: true })
-    symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
-    const place = join(copy, 'src/engine', file)
-    const source = readFileSync(place, 'utf8')
+  const change = (source: string): string => {
     if (source.split(text).length !== 2) throw new Error(`${file} does not contain once: ${text}`)
-    writeFileSync(
-      place,
-      source.replace(text, () => replace),
-    )
+    return source.replace(text, () => replace)
+  }
+  return inChangedCopy(file, change, (copy) => {
     let before = 0
     // The two stores in turns.
     for (let part = 0; before < Number(values.purchases); part += 1) {
@@ -58,7 +39,16 @@ function find({ file, find: text, replace }: Planted): {
       const store = part % 2 === 0 ? 'redis' : 'lmdb'
       const run = spawnSync(
         process.execPath,
-        ['--import=./test/support/tsx.mjs', 'test/simulate/run.ts', ...args, '--store', store, '--quick'],
+        [
+          '--import=./test/support/tsx.mjs',
+          'test/simulate/run.ts',
+          ...args,
+          '--store',
+          store,
+          '--ways',
+          way,
+          '--quick',
+        ],
         { cwd: copy, encoding: 'utf8', maxBuffer: 2 ** 28 },
       )
       const found = /found after (\d+) purchases: (.*)/.exec(run.stdout)
@@ -67,9 +57,7 @@ function find({ file, find: text, replace }: Planted): {
       before += size
     }
     return { after: undefined, how: '' }
-  } finally {
-    rmSync(copy, { recursive: true, force: true })
-  }
+  })
 }
 
 let missed = 0

@@ -1,3 +1,5 @@
+import type { Way } from './market.ts'
+
 /** A fault to be planted in the source: one text in the place of another. */
 export interface Planted {
   /** What is wrong, in a few words. */
@@ -6,10 +8,13 @@ export interface Planted {
   readonly file: string
   readonly find: string
   readonly replace: string
+  /** How the purchases are paid among which it is looked for. */
+  readonly way: Way
 }
 
-/** Each has to be found by the simulator; each text stands in its file once. */
-export const PLANTED: readonly Planted[] = [
+type Text = Omit<Planted, 'way'>
+
+const OF_EXACT: readonly Text[] = [
   {
     name: 'the fence of the signer’s lease is ignored: an old count of nonces is used',
     file: 'chains/evm/nonces.ts',
@@ -240,4 +245,107 @@ export const PLANTED: readonly Planted[] = [
     find: "const ready = alone.filter((_, place) => checked[place] === 'passed')",
     replace: 'const ready = checked.length > 0 ? alone : []',
   },
+]
+
+const OF_UPTO: readonly Text[] = [
+  {
+    name: 'the ceiling of a permit is settled, and not the amount',
+    file: 'x402/upto-evm/upto.ts',
+    find: 'settlePermit(await own.context(), signed, amount, journal)',
+    replace: 'settlePermit(await own.context(), signed, BigInt(permit.amount), journal)',
+  },
+  {
+    name: 'the price of metered work is not stored with its answer',
+    file: 'purchase/settlement-flow.ts',
+    find: 'work = { answer, ...(metered && meteredCharge(payment, metered)) }',
+    replace: 'work = { answer, ...(metered && {}) }',
+  },
+  {
+    name: 'work that costs nothing is sent to the chain',
+    file: 'purchase/free-work.ts',
+    find: "if (amount !== '0' || answer === undefined || dispatch !== undefined) return undefined",
+    replace: "if (amount !== '' || answer === undefined || dispatch !== undefined) return undefined",
+  },
+  {
+    name: 'recovery looks for the ceiling of a permit on the chain',
+    file: 'x402/upto-evm/upto.ts',
+    find: '{ key, payee, amount }: PaymentRecord',
+    replace: '{ key, payee, authorizedAmount: amount }: PaymentRecord',
+  },
+  {
+    name: 'a permit counts as over a minute before its end',
+    file: 'x402/upto-evm/permit-order.ts',
+    find: 'const end = BigInt(deadline) + 1n',
+    replace: 'const end = BigInt(deadline) - 60n',
+  },
+  {
+    name: 'a permit is sent by an account that it does not name',
+    file: 'x402/exact-evm/own-settler.ts',
+    find: '...(sender && { sender }),',
+    replace: '',
+  },
+  {
+    name: 'any transfer of a payer is taken for that of its permit',
+    file: 'chains/evm/permit2/permit-outcome.ts',
+    find: 'if (settles(sent.result, expected)) return log',
+    replace: 'return log',
+  },
+]
+
+const OF_CHANNELS: readonly Text[] = [
+  {
+    name: 'metered work through a channel costs its ceiling',
+    file: 'x402/batch-settlement-evm/channel-payment.ts',
+    find: 'amountFor: (price) => atMost(amount, toAtomic(price, network.token.decimals))',
+    replace: 'amountFor: () => amount',
+  },
+  {
+    name: 'what a channel was charged is not stored with the answer',
+    file: 'ledger/lease.ts',
+    find: 'if (await this.#ledger.commit([change], [state])) return true',
+    replace: 'if (await this.#ledger.commit([change], [])) return true',
+  },
+  {
+    name: 'a channel is charged the ceiling of its voucher',
+    file: 'x402/batch-settlement-evm/channel-payment.ts',
+    find: 'const total = (before + charged).toString()',
+    replace: 'const total = ceiling.toString()',
+  },
+  {
+    name: 'a voucher that is lower than what was charged is taken',
+    file: 'x402/batch-settlement-evm/channel-payment.ts',
+    find: 'if (charged + amount === ceiling) return undefined',
+    replace: 'if (charged + amount >= ceiling) return undefined',
+  },
+  {
+    name: 'a channel may be charged more than it holds',
+    file: 'x402/batch-settlement-evm/channel-payment.ts',
+    find: 'const held = usable(mirror) - reserved(account)',
+    replace: 'const held = ceiling + reserved(account) + usable(mirror)',
+  },
+  {
+    name: 'withdrawals from channels are not seen',
+    file: 'x402/batch-settlement-evm/channel-watch.ts',
+    find: 'if (id === undefined || this.#handled.has(place)) continue',
+    replace: 'if (id === undefined || place !== undefined) continue',
+  },
+  {
+    name: 'a claim that a reorganization has undone counts as final',
+    file: 'x402/batch-settlement-evm/claims.ts',
+    find: "if (kind !== 'undone') return { kind: 'as before' }",
+    replace: "if (kind !== undefined) return { kind: kind === 'undone' ? 'over' : 'as before' }",
+  },
+  {
+    name: 'what a refund gives back can be charged meanwhile',
+    file: 'x402/batch-settlement-evm/channel-account.ts',
+    find: 'return refund === undefined || refund.result !== undefined ? 0n : BigInt(refund.amount)',
+    replace: 'return refund === undefined || refund.result !== undefined ? 0n : BigInt(refund.amount) * 0n',
+  },
+]
+
+/** Each has to be found by the simulator; each text stands in its file once. */
+export const PLANTED: readonly Planted[] = [
+  ...OF_EXACT.map((planted) => ({ ...planted, way: 'exact' as const })),
+  ...OF_UPTO.map((planted) => ({ ...planted, way: 'upto' as const })),
+  ...OF_CHANNELS.map((planted) => ({ ...planted, way: 'batch-settlement' as const })),
 ]

@@ -6,7 +6,7 @@ import type { Ledger } from '../../src/engine/ledger/ledger.ts'
 import type { SimulatedChain } from './chain.ts'
 import type { Cancel, VirtualClock } from './clock.ts'
 import type { NodeTrouble, StoreTrouble } from './faults.ts'
-import type { Market } from './market.ts'
+import type { Market, Way } from './market.ts'
 import type { SimulatedNode } from './node.ts'
 import type { Random } from './random.ts'
 import type { Trace } from './trace.ts'
@@ -25,10 +25,14 @@ export interface World {
   readonly nodeTroubles: Set<NodeTrouble>
   readonly storeTroubles: Set<StoreTrouble>
   readonly payTo: string
+  /** The ways to pay that are offered. */
+  readonly ways: readonly Way[]
   /** What processes get that start now. */
   readonly terms: () => Terms
   /** Numbers the calls of a process over all its lives. */
   readonly nextCall: (process: number) => number
+  /** Whether a power cut has prevented a change that was under way since a time. */
+  readonly isLost: (from: number) => boolean
   readonly violate: (what: string) => void
   /** Called for each call of a port, and again with its result: whether the process dies there. */
   readonly dies: (process: number, call: number, when: 'before' | 'after') => boolean
@@ -39,6 +43,8 @@ export interface Terms {
   readonly market: Market
   /** The first one sends new transactions. */
   readonly signerKeys: readonly `0x${string}`[]
+  /** The first one is named by new channels. */
+  readonly channelKeys: readonly `0x${string}`[]
 }
 
 /** Everything a process has of the world. */
@@ -123,7 +129,9 @@ export function openPorts(world: World, index: number): Ports {
       }
       const late = kind === 'change' && hit('changes late')
       if (late) fail(STORE_TIMEOUT_MS)
+      const from = clock.now
       clock.after(late ? STORE_TIMEOUT_MS + weather.between(1, 500) : delay, () => {
+        if (kind === 'change' && world.isLost(from)) return
         const done = work()
         if (late) void done.catch(() => undefined)
         else if (hit('loses acknowledgements')) fail(STORE_TIMEOUT_MS)

@@ -13,6 +13,10 @@ import { purchase, replyTo, type PurchaseReply } from '../../src/engine/purchase
 import { recover } from '../../src/engine/purchase/recovery.ts'
 import type { Fulfillment, PurchaseDeps } from '../../src/engine/purchase/request.ts'
 import type { PurchaseResult } from '../../src/engine/purchase/result.ts'
+import { openChannels } from '../../src/engine/x402/batch-settlement-evm/batch-settlement.ts'
+import { ownNetworks, uptoScheme } from '../../src/engine/x402/upto-evm/upto.ts'
+import { quoteCall } from '../../src/engine/purchase/purchase.ts'
+import type { ActionResult } from '../../src/engine/payment/payment.ts'
 import { exactScheme } from '../../src/engine/x402/exact-evm/exact.ts'
 import { openX402Networks } from '../../src/engine/x402/exact-evm/exact-networks.ts'
 import { createX402 } from '../../src/engine/x402/x402.ts'
@@ -38,8 +42,12 @@ export interface Life {
   readonly ports: Ports
   readonly protocol: Protocol
   readonly routes: Market['routes']
-  /** Rejects never; stays pending for ever when the process dies. */
-  serve(call: Call): Promise<PurchaseReply>
+  /** Rejects never; stays pending for ever when the process dies. `key`: of the payment, once it is known what it buys. */
+  serve(call: Call): Promise<{ readonly reply: PurchaseReply; readonly key: string | undefined }>
+  /** Carries out a payload that buys nothing; stays pending for ever when the process dies. */
+  act(header: string): Promise<ActionResult | { readonly kind: 'fault' }>
+  /** Claims what all channels owe. */
+  claim(): Promise<void>
   /** The last byte of an answer was sent. */
   sent(entry: PaymentRecord, gone: AbortSignal): void
 }
@@ -47,7 +55,7 @@ export interface Life {
 /** Starts a process with an empty memory. Awaits the modules that its first payment would load, in no time at all. */
 export async function startLife(world: World, index: number, number: number): Promise<Life> {
   const ports = openPorts(world, index)
-  const { market, signerKeys } = world.terms()
+  const { market, signerKeys, channelKeys } = world.terms()
   const { catalog, routes } = market
   const { ledger } = ports
   const name = `process ${index + 1}`
@@ -86,12 +94,27 @@ export async function startLife(world: World, index: number, number: number): Pr
     report,
   })
   const reachable = networks.reachable(x402)
-  const scheme = exactScheme({ offered: networks.of(x402), reachable })
+  const offered = networks.of(x402)
+  const channels = openChannels({
+    ...runtime,
+    ledger,
+    owner,
+    now: ledger.now,
+    report,
+    authorizerKeys: channelKeys,
+    settlementOf: (network) => networks.ownSettlement(network),
+  })(x402, { offered, reachable })
+  const upto = uptoScheme({
+    offered: ownNetworks(offered),
+    reachable: ownNetworks(reachable),
+    prices: ['fixed', 'metered'],
+  })
+  const schemes = [exactScheme({ offered, reachable }), upto, channels]
   const { service } = catalog
   const protocol = createX402({
     service,
     baseUrl: BASE_URL,
-    schemes: [scheme],
+    schemes: schemes.filter(({ name: way }) => world.ways.some((each) => each === way)),
     v1: false,
     random: random.bytes,
   })
@@ -122,6 +145,7 @@ export async function startLife(world: World, index: number, number: number): Pr
   repeat(() => recover(recovery))
   repeat(() => followBlocks(recovery, 'due'))
   void followBlocks(recovery, 'all').catch(report)
+  if (world.ways.includes('batch-settlement')) repeat(async () => protocol.background?.())
   const life: Life = {
     ports,
     protocol,
@@ -129,25 +153,46 @@ export async function startLife(world: World, index: number, number: number): Pr
     serve: async ({ header, route, args, fulfillment, gone }) => {
       const found = protocol.detect({ 'payment-signature': header })
       if (found.kind !== 'payment') throw new Error('the header holds a payment')
-      const { payment } = found
-      const { price } = route.operation
-      if (typeof price !== 'bigint') throw new Error('the price is fixed')
-      const scope = `${route.operation.id}:${args}`
-      const result = await purchase(deps, {
-        payment,
-        offer: { endpoint: route, resource: BASE_URL + route.path, scope, price },
-        revision: 'r1',
-        args: {},
-        digest: args,
-        identifier: payment.identifier,
-        fulfillment: fulfillment(life),
-        gone,
-      }).catch((fault: unknown): PurchaseResult => {
+      const { operation } = route
+      const scope = `${operation.id}:${args}`
+      let key: string | undefined
+      const buy = async (): Promise<PurchaseResult> => {
+        const named = await found.payment.keyFor?.(`${operation.id} ${args}`)
+        const payment = named === undefined ? found.payment : { ...found.payment, key: named }
+        ;({ key } = payment)
+        return purchase(deps, {
+          payment,
+          offer: {
+            endpoint: route,
+            resource: BASE_URL + route.path,
+            scope,
+            price: quoteCall(operation, {}).amount,
+          },
+          revision: 'r1',
+          args: {},
+          digest: args,
+          identifier: payment.identifier,
+          fulfillment: fulfillment(life),
+          gone,
+        })
+      }
+      const result = await buy().catch((fault: unknown): PurchaseResult => {
         if (!(fault instanceof LedgerError)) throw fault
         const code = fault instanceof LedgerLostError ? 'ledger_lost' : 'ledger_unavailable'
         return { kind: 'unavailable', code }
       })
-      return replyTo({ report }, result)
+      return { reply: replyTo({ report }, result), key }
+    },
+    act: async (header) => {
+      const found = protocol.detect({ 'payment-signature': header })
+      if (found.kind !== 'action') throw new Error('the header holds no payment')
+      return found.action.run().catch((fault: unknown) => {
+        report(fault)
+        return { kind: 'fault' }
+      })
+    },
+    claim: async () => {
+      await channels.claim('all').catch(report)
     },
     sent: (entry, gone) => {
       const mark = (how: typeof markReceived): void => {

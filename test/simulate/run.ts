@@ -1,8 +1,9 @@
 import { parseArgs } from 'node:util'
 import { describePlan } from './buyer.ts'
 import { describeFault, type StoreKind } from './faults.ts'
+import { WAYS } from './market.ts'
 import { shrink } from './shrink.ts'
-import { drawHistory, simulate, type History } from './simulation.ts'
+import { drawHistory, simulate, withFailovers, type History } from './simulation.ts'
 
 const { values } = parseArgs({
   options: {
@@ -12,9 +13,14 @@ const { values } = parseArgs({
     /** Ends at the first violation, without a shorter history. */
     quick: { type: 'boolean', default: false },
     'each-run': { type: 'string', default: '40' },
+    /** Redis also takes back what it has acknowledged. */
+    failovers: { type: 'boolean', default: false },
+    /** The ways to pay, separated by commas. */
+    ways: { type: 'string', default: WAYS.join() },
   },
 })
 const store: StoreKind = values.store === 'redis' ? 'redis' : 'lmdb'
+const ways = WAYS.filter((way) => values.ways.split(',').includes(way))
 const perRun = Number(values['each-run'])
 const first = values.seed === undefined ? 1 + Math.floor(Math.random() * 1_000_000_000) : Number(values.seed)
 const runs =
@@ -25,7 +31,8 @@ const runs =
 let [purchases, charges, steps] = [0, 0, 0]
 const begun = performance.now()
 for (let seed = first; seed < first + runs; seed += 1) {
-  const history = drawHistory(seed, store, perRun)
+  const drawn = drawHistory(seed, store, perRun, ways)
+  const history = values.failovers ? withFailovers(drawn) : drawn
   const outcome = await simulate(history)
   purchases += history.plans.length
   charges += outcome.charges
@@ -55,6 +62,8 @@ async function fail(history: History): Promise<never> {
   console.log('the trace:')
   for (const line of trace) console.log(`  ${line}`)
   for (const violation of violations) console.log(`VIOLATION: ${violation}`)
-  console.log(`again: npm run simulate -- --seed ${history.seed} --store ${store} --each-run ${perRun}`)
+  console.log(
+    `again: npm run simulate -- --seed ${history.seed} --store ${store} --each-run ${perRun} --ways ${ways.join()}`,
+  )
   process.exit(1)
 }

@@ -3,10 +3,16 @@ import type { PaymentRecord } from '../../src/engine/ledger/payment-record.ts'
 import { readAnswer } from '../../src/engine/ledger/answers.ts'
 import { BLOCK_MS, SimulatedChain } from './chain.ts'
 import { VirtualClock } from './clock.ts'
-import { drawPlans, shop, type Door, type Plan, type Told } from './buyer.ts'
-import { drawFaults, type Fault, type StoreKind } from './faults.ts'
+import { drawPlans, shop, type Buyer, type Door, type Plan, type Told } from './buyer.ts'
+import { Channel } from './channel.ts'
+import { allowanceName } from './contracts.ts'
+import { drawFailovers, drawFaults, type Fault, type StoreKind } from './faults.ts'
 import { isFinished, nameOf, violationsOf } from './invariants.ts'
-import { BASE, makeWallet, openMarket } from './market.ts'
+import { BASE, makeWallet, openMarket, WAYS, type Wallet, type Way } from './market.ts'
+import {
+  listAccounts,
+  type ChannelAccount,
+} from '../../src/engine/x402/batch-settlement-evm/channel-account.ts'
 import { SimulatedNode } from './node.ts'
 import type { Terms, World } from './ports.ts'
 import { startLife, type Life } from './process.ts'
@@ -19,6 +25,7 @@ export interface History {
   readonly seed: number
   readonly store: StoreKind
   readonly processes: number
+  readonly ways: readonly Way[]
   readonly plans: readonly Plan[]
   readonly faults: readonly Fault[]
 }
@@ -40,17 +47,21 @@ const BUSY_MS = 60_000
 /** Virtual time in which everything is finished once faults are over. */
 const PATIENCE_MS = 45 * 60_000
 const BUYERS = 8
+/** Virtual time in which payers that withdraw from their channels have taken what they can. */
+const WITHDRAWAL_MS = 17 * 60_000
 /** Virtual time in which the shop sells again. */
 const LAST_MS = 15 * 60_000
 const START = 1_800_000_000_000
 const [USUAL, DEARER] = [openMarket(0.005), openMarket(0.006)]
 
 /** Bought when everything is over. */
-const LAST: Plan = {
-  id: -1,
-  buyer: -1,
+function lastPlan(id: number, way: Way, buyer: number): Plan {
+  const args = id === -1 ? 'only the last' : `only the last ${id}`
+  return { ...LAST, id, way, buyer, args }
+}
+
+const LAST = {
   route: 'tide',
-  args: 'only the last',
   at: 0,
   copies: 1,
   patience: undefined,
@@ -58,17 +69,29 @@ const LAST: Plan = {
   trouble: 'none',
   work: 10,
   failures: 0,
-}
+  units: 1,
+  afterwards: 'nothing',
+} as const satisfies Partial<Plan>
 
-export function drawHistory(seed: number, store: StoreKind, purchases: number): History {
+export function drawHistory(
+  seed: number,
+  store: StoreKind,
+  purchases: number,
+  ways: readonly Way[] = WAYS,
+): History {
   const random = randomOf(seed, 'history')
   const processes = random.between(1, 4)
-  const plans = drawPlans(seed, purchases, BUYERS, BUSY_MS)
-  return { seed, store, processes, plans, faults: drawFaults(seed, store, processes, BUSY_MS) }
+  const plans = drawPlans(seed, purchases, BUYERS, BUSY_MS, ways)
+  return { seed, store, processes, ways, plans, faults: drawFaults(seed, store, processes, BUSY_MS) }
+}
+
+/** The history, in which the store also takes back what it has acknowledged. */
+export function withFailovers(history: History): History {
+  return { ...history, faults: [...history.faults, ...drawFailovers(history.seed, BUSY_MS)] }
 }
 
 /** Runs a history to its end. The same history has the same trace. */
-export async function simulate({ seed, processes, plans, faults }: History): Promise<Outcome> {
+export async function simulate({ seed, processes, ways, plans, faults }: History): Promise<Outcome> {
   const clock = new VirtualClock(START)
   const trace = new Trace(clock)
   const chain = new SimulatedChain(BASE.token.address, BASE.chainId, clock.now)
@@ -80,14 +103,33 @@ export async function simulate({ seed, processes, plans, faults }: History): Pro
   )
   const wallets = Array.from({ length: BUYERS }, (_, buyer) => makeWallet(randomOf(seed, `wallet ${buyer}`)))
   const [signer, nextSigner] = [makeWallet(randomOf(0, 'signer')), makeWallet(randomOf(0, 'next signer'))]
-  let terms: Terms = { market: USUAL, signerKeys: [signer.key] }
+  const [channelKey, nextChannelKey] = [
+    makeWallet(randomOf(0, 'channels')),
+    makeWallet(randomOf(0, 'next channels')),
+  ]
+  let terms: Terms = { market: USUAL, signerKeys: [signer.key], channelKeys: [channelKey.key] }
   const payee = makeWallet(randomOf(0, 'payee'))
   const lastWallet = makeWallet(randomOf(seed, 'last wallet'))
-  for (const { address } of [...wallets, lastWallet]) chain.give(address, 10n ** 9n)
+  const buyerOf = (wallet: Wallet, name: string): Buyer => {
+    const random = randomOf(seed, `channel of ${name}`)
+    // Some payers have a key of its own for vouchers.
+    const authorizer = random.chance(0.7) ? wallet : makeWallet(random)
+    return { wallet, channel: new Channel(chain, wallet, authorizer, random.hex(32)) }
+  }
+  const buyers = wallets.map((wallet, place) => buyerOf(wallet, `buyer ${place}`))
+  const lastBuyer = buyerOf(lastWallet, 'the last')
+  for (const { address } of [...wallets, lastWallet]) {
+    chain.give(address, 10n ** 9n)
+    chain.set(allowanceName(address), 10n ** 18n)
+  }
   for (const { address } of [signer, nextSigner]) chain.fund(address, 10n ** 18n)
   const violations: string[] = []
+  /** What a failover of the store has taken back: ids of records, and names of states. */
+  const lost = new Set<string>()
+  const powerCuts = new Set<number>()
   /** Whether the faults are over: a kill is drawn by the number of a call, which may come late. */
   let isCalm = false
+  const torn = randomOf(seed, 'torn')
   const calls = new Map<number, number>()
   const kills = faults.filter((fault) => fault.kind === 'kill')
   const lives: (Life | undefined)[] = Array.from({ length: processes }, () => undefined)
@@ -99,11 +141,13 @@ export async function simulate({ seed, processes, plans, faults }: History): Pro
     node,
     ledger,
     trace,
+    ways,
     weather: randomOf(seed, 'weather'),
     nodeTroubles: new Set(),
     storeTroubles: new Set(),
     payTo: payee.address,
     terms: () => terms,
+    isLost: (from) => [...powerCuts].some((at) => at >= from) && torn.chance(0.5),
     violate: (what) => violations.push(what),
     nextCall: (process) => {
       const next = (calls.get(process) ?? 0) + 1
@@ -153,9 +197,9 @@ export async function simulate({ seed, processes, plans, faults }: History): Pro
   for (const fault of faults) begin(fault)
   let shopping = plans.length
   for (const plan of plans) {
-    const wallet = wallets[plan.buyer]
-    if (wallet !== undefined)
-      void shop(world, door, wallet, plan).finally(() => {
+    const buyer = buyers[plan.buyer]
+    if (buyer !== undefined)
+      void shop(world, door, buyer, plan).finally(() => {
         shopping -= 1
       })
   }
@@ -169,29 +213,58 @@ export async function simulate({ seed, processes, plans, faults }: History): Pro
   }
   await clock.run(isDone, START + BUSY_MS + PATIENCE_MS)
   if (shopping > 0 && violations.length === 0) violations.push(`${shopping} buyers still wait for an answer`)
-  // The shop sells again, which also closes every gap in the nonces.
-  const isAnswered = (): boolean => told.some(({ plan, outcome }) => plan === LAST && outcome === 'answered')
-  const sell = async (): Promise<void> => {
-    while (!isAnswered()) {
-      await shop(world, door, lastWallet, LAST)
+  // The shop sells again in every way, which also closes every gap in the nonces; and every channel goes on.
+  const lasts = new Map<Plan, Buyer>(
+    ways.map((way, place) => [lastPlan(-1 - place, way, -1), lastBuyer] as const),
+  )
+  // A payer whose money was gone when it was to be moved is not served for a while, nor one that withdraws.
+  const troubled = new Set(plans.flatMap(({ buyer, trouble }) => (trouble === 'none' ? [] : [buyer])))
+  for (const [place, buyer] of buyers.entries())
+    if (buyer.channel.configs.size > 0 && !troubled.has(place))
+      lasts.set(lastPlan(-10 - place, 'batch-settlement', place), buyer)
+  const isAnswered = (plan: Plan): boolean =>
+    told.some((each) => each.plan === plan && each.outcome === 'answered')
+  const sell = async (plan: Plan, buyer: Buyer): Promise<void> => {
+    while (!isAnswered(plan)) {
+      await shop(world, door, buyer, plan)
       await clock.sleep(20_000)
     }
   }
   isCalm = true
+  const unanswered = (): Plan | undefined => [...lasts.keys()].find((plan) => !isAnswered(plan))
   if (violations.length === 0) {
-    void sell()
-    const isOver = (): boolean => violations.length > 0 || (isAnswered() && chain.poolSize === 0)
-    if (!(await clock.run(isOver, clock.now + LAST_MS)) && !isAnswered())
-      violations.push('after the faults nothing can be bought')
+    for (const [plan, buyer] of lasts) void sell(plan, buyer)
+    const isOver = (): boolean =>
+      violations.length > 0 || (unanswered() === undefined && chain.poolSize === 0)
+    if (!(await clock.run(isOver, clock.now + LAST_MS))) {
+      const plan = unanswered()
+      if (plan !== undefined)
+        violations.push(`after the faults nothing can be bought by ${plan.way} (purchase ${plan.id})`)
+    }
   }
   // Blocks that make everything final, and the last looks at them.
   const end = clock.now + 5 * 60_000
   if (violations.length === 0) await clock.run(() => violations.length > 0, end)
+  const accounts = async (): Promise<ReadonlyMap<string, ChannelAccount>> => {
+    const found = new Map<string, ChannelAccount>()
+    for await (const { id, account } of listAccounts(ledger, BASE.id)) found.set(id, account)
+    return found
+  }
+  if (violations.length === 0 && ways.includes('batch-settlement')) await claimAll()
   const records: PaymentRecord[] = [...data.records.values()]
   const answered = new Set<string>()
   for (const entry of records)
     if ((await readAnswer(ledger.answers, entry)) !== undefined) answered.add(entry.id)
-  const found = violationsOf({ chain, records, answered, told, plans: [...plans, LAST], now: clock.now })
+  const found = violationsOf({
+    chain,
+    records,
+    answered,
+    told,
+    plans: [...plans, ...lasts.keys()],
+    channels: await accounts(),
+    lost,
+    now: clock.now,
+  })
   for (const life of lives) life?.ports.kill()
   return {
     violations: [...violations, ...found],
@@ -199,6 +272,26 @@ export async function simulate({ seed, processes, plans, faults }: History): Pro
     digest: trace.digest,
     charges: records.filter(({ receipt }) => receipt !== undefined).length,
     steps: clock.steps,
+  }
+
+  /** Payers take what they withdraw, and then an operator claims what is left. */
+  async function claimAll(): Promise<void> {
+    await clock.run(() => violations.length > 0, START + BUSY_MS + WITHDRAWAL_MS)
+    let claims = 1
+    const [first] = lives.filter((life) => life !== undefined)
+    void first?.claim().then(() => (claims = 0))
+    await clock.run(() => claims === 0, clock.now + LAST_MS)
+  }
+
+  function changed(before: Terms, what: Extract<Fault, { kind: 'rollout' }>['what']): Terms {
+    switch (what) {
+      case 'new price':
+        return { ...before, market: DEARER }
+      case 'new key':
+        return { ...before, signerKeys: [nextSigner.key, ...before.signerKeys] }
+      case 'new channel key':
+        return { ...before, channelKeys: [nextChannelKey.key, ...before.channelKeys] }
+    }
   }
 
   function begin(fault: Fault): void {
@@ -234,9 +327,17 @@ export async function simulate({ seed, processes, plans, faults }: History): Pro
           clock.after(fault.ms, () => world.storeTroubles.delete(fault.what))
         })
         return
+      case 'failover':
+        clock.after(fault.at, () => {
+          const undone = data.rollBack(clock.now - fault.ms)
+          trace.note('store', `fails over and loses ${undone.size} changes of ${fault.ms} ms`)
+          for (const each of undone) lost.add(each)
+        })
+        return
       case 'power cut':
         clock.after(fault.at, () => {
           trace.note('machine', 'loses power')
+          powerCuts.add(clock.now)
           for (const [process, life] of lives.entries()) {
             if (life === undefined) continue
             life.ports.kill()
@@ -253,10 +354,7 @@ export async function simulate({ seed, processes, plans, faults }: History): Pro
       case 'rollout':
         clock.after(fault.at, () => {
           trace.note('operator', fault.what)
-          terms =
-            fault.what === 'new price'
-              ? { ...terms, market: DEARER }
-              : { ...terms, signerKeys: [nextSigner.key, ...terms.signerKeys] }
+          terms = changed(terms, fault.what)
           for (const process of lives.keys())
             clock.after(process * fault.down, () => {
               const life = lives[process]

@@ -21,8 +21,20 @@ interface Answer {
   readonly at: number
 }
 
+/** How long a change can be taken back, in milliseconds. */
+const LONGEST_FAILOVER_MS = 2_000
+
+interface Undo {
+  readonly at: number
+  /** Of a record, or the name of a state. */
+  readonly of: string
+  readonly undo: () => void
+}
+
 /** What a store holds, shared by all processes. */
 export class StoredData {
+  #undos: Undo[] = []
+
   readonly records = new Map<string, PaymentRecord>()
   /** Id of the record, by identifier. */
   readonly identifiers = new Map<string, string>()
@@ -31,9 +43,26 @@ export class StoredData {
   readonly states = new Map<string, { readonly text: string; readonly version: number }>()
   readonly answers = new Map<string, Answer>()
   readonly counts = new Map<string, Map<string, number>>()
+
+  /** Changes a value, so that it can be taken back. */
+  put<T>(at: number, map: Map<string, T>, key: string, value: T | undefined): void {
+    const before = map.get(key)
+    this.#undos.push({ at, of: key, undo: () => write(map, key, before) })
+    if (this.#undos.length > 2_000)
+      this.#undos = this.#undos.filter((each) => each.at > at - LONGEST_FAILOVER_MS)
+    write(map, key, value)
+  }
+
+  /** A replica takes over that has not had the last changes; resolves to what they were made to. */
+  rollBack(to: number): ReadonlySet<string> {
+    const lost = this.#undos.filter(({ at }) => at > to)
+    for (const { undo } of lost.toReversed()) undo()
+    this.#undos = []
+    return new Set(lost.map(({ of }) => of))
+  }
 }
 
-function put<T>(map: Map<string, T>, key: string, value: T | undefined): void {
+function write<T>(map: Map<string, T>, key: string, value: T | undefined): void {
   if (value === undefined) map.delete(key)
   else map.set(key, value)
 }
@@ -43,6 +72,8 @@ const PIECE_BYTES = 16 * 1024
 /** A ledger whose every call takes effect at once: ports put time and faults between it and its user. */
 export function openSimulatedLedger(data: StoredData, now: () => number): Ledger {
   const { records, identifiers, facts, leases, states } = data
+  const put = <T>(map: Map<string, T>, key: string, value: T | undefined): void =>
+    data.put(now(), map, key, value)
   const putRecord = (previous: PaymentRecord | undefined, next: PaymentRecord | undefined): void => {
     const id = (next ?? previous)?.id ?? ''
     put(records, id, next === undefined ? undefined : decodeRecord(encodeRecord(next)))
@@ -217,6 +248,8 @@ function valueOf(fact: string): bigint {
 
 function openAnswers(data: StoredData, now: () => number): AnswerStore {
   const { answers } = data
+  const put = (map: Map<string, Answer>, key: string, value: Answer | undefined): void =>
+    data.put(now(), map, key, value)
   const nameOf = (id: string, attempt: number): string => `${id}:${attempt}`
   return {
     write: (answer, body) => {

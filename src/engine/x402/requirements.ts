@@ -74,6 +74,11 @@ export function requirementsOf(
   return requirementsFor(offer, toAtomic(price, offer.decimals).toString(), settle)
 }
 
+/** The price may have risen since the payer has signed the amount for it. */
+export function atMost(signed: bigint, price: bigint): bigint {
+  return price < signed ? price : signed
+}
+
 /**
  * The amount of a token with `decimals` places that equals `price`. Throws RangeError when the token has too few
  * decimals, because rounding would change the charge.

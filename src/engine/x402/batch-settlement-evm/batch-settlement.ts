@@ -15,6 +15,7 @@ import { readChannelPayload } from './channel-payload.ts'
 import type { ChannelNetwork } from './channel-network.ts'
 import { ChannelWatch, readWatched } from './channel-watch.ts'
 import { claimChannels, type ClaimRound, type ClaimScope } from './claims.ts'
+import { followDeposits } from './follow-deposits.ts'
 import { refundAction } from './refund.ts'
 import { responseOf, SCHEME } from './wire.ts'
 
@@ -97,6 +98,7 @@ export function openChannels(
         const watch = watches.get(on.network.id) ?? new ChannelWatch(on)
         watches.set(on.network.id, watch)
         await watch.look()
+        await followDeposits(on)
         return await claimChannels(on, scope)
       } finally {
         stop()

@@ -5,7 +5,14 @@ import { recoverSigner, splitSignature } from '../../chains/evm/signature.ts'
 import { otherArguments } from '../../payment/call-price.ts'
 import type { Charge } from '../../payment/payment.ts'
 import type { PaymentPayload } from '../payload.ts'
-import { matches, requirementsOf, toAtomic, type NetworkOffer, type Requirements } from '../requirements.ts'
+import {
+  atMost,
+  matches,
+  requirementsOf,
+  toAtomic,
+  type NetworkOffer,
+  type Requirements,
+} from '../requirements.ts'
 import type { SchemePayment } from '../scheme.ts'
 import { accountName, changeAccount, chargedOf, readAccount, reserved } from './channel-account.ts'
 import type { ChannelAccount } from './channel-account.ts'
@@ -13,7 +20,8 @@ import type { ChannelMirror } from './channel-mirror.ts'
 import { usable } from './channel-mirror.ts'
 import { creditOf, type ChannelNetwork } from './channel-network.ts'
 import type { ChannelPayload } from './channel-payload.ts'
-import { checkDeposit, isSignedByPayer, makeDeposit, simulateDeposit, type Deposit } from './deposit.ts'
+import { checkDeposit, isSignedByPayer, makeDeposit, simulateDeposit } from './deposit.ts'
+import type { Deposit } from './sent-deposit.ts'
 import { mirrored, refresh, CANNOT_READ } from './mirrored.ts'
 import { channelIdOf, voucherDigest } from './typed-data.ts'
 import { channelState, corrective } from './wire.ts'
@@ -81,10 +89,7 @@ export function channelPayment(
     payee: on.payTo,
     authorizationHash: Buffer.from(voucherDigest(id, ceiling, network.chainId)).toString('base64url'),
     authorizedAmount: amount,
-    amountFor: (price) => {
-      const due = toAtomic(price, network.token.decimals)
-      return due < amount ? due : amount
-    },
+    amountFor: (price) => atMost(amount, toAtomic(price, network.token.decimals)),
     lockKey: accountName(network.id, id),
     keyFor: async (call) => {
       const { account } = await readAccount(ledger, network.id, id)

@@ -3,23 +3,17 @@ import { VALIDITY_MARGIN_S } from '../../base/money-times.ts'
 import type { Refusal } from '../../base/errors.ts'
 import { balanceOf, isUsed } from '../../chains/evm/eip3009/token-state.ts'
 import { isRevert } from '../../chains/evm/json-rpc.ts'
+import type { OwnTransaction } from '../../ledger/payment-record.ts'
 import { recoverSigner, splitSignature } from '../../chains/evm/signature.ts'
-import type { ChannelConfig, ChannelId } from './channel-config.ts'
 import { depositCall } from './channel-calls.ts'
 import { channelOf, DEPOSITED } from './channel-events.ts'
 import { distrustMirror } from './channel-mirror.ts'
 import type { ChannelNetwork } from './channel-network.ts'
-import { sendCall } from './channel-transaction.ts'
+import { sendCall, type Outcome } from './channel-transaction.ts'
 import { CHANNELS } from '../../base/channel-contracts.ts'
 import { noteMined, refresh } from './mirrored.ts'
+import { recordDeposit, type Deposit } from './sent-deposit.ts'
 import { depositDigest, depositNonce, type DepositAuthorization } from './typed-data.ts'
-
-/** A channel with a deposit that its payer has signed. */
-export interface Deposit {
-  readonly id: ChannelId
-  readonly config: ChannelConfig
-  readonly signed: DepositAuthorization
-}
 
 /** Gas of a deposit: the first one of a network takes 138,000. */
 const GAS_DEPOSIT = 220_000n
@@ -79,7 +73,7 @@ const UNREACHABLE: Refusal = {
   retryAfter: 10,
 }
 
-async function isTaken(on: ChannelNetwork, { id, config, signed }: Deposit): Promise<boolean> {
+export async function isTaken(on: ChannelNetwork, { id, config, signed }: Deposit): Promise<boolean> {
   const { chain } = await on.open()
   const token = on.network.token.address
   return (await isUsed(chain, { token, from: config.payer, nonce: depositNonce(id, signed.salt) })) === true
@@ -90,19 +84,30 @@ export type Deposited =
   | { readonly kind: 'failed'; readonly refusal: Refusal }
 
 /**
- * Brings a deposit into its channel. Before it is sent, the mirror of the channel is distrusted: whatever becomes of this
+ * Sends a deposit. Before that, it is recorded, and the mirror of the channel is distrusted: whatever becomes of this
  * process, the next payment of the channel reads it from the chain.
  */
-export async function makeDeposit(on: ChannelNetwork, deposit: Deposit): Promise<Deposited> {
-  const { ledger, network } = on
-  const { id, config, signed } = deposit
-  const outcome = await sendCall(on, {
+export function sendDeposit(
+  on: ChannelNetwork,
+  { id, config, signed }: Deposit,
+  record: (transaction: OwnTransaction) => Promise<void>,
+): Promise<Outcome> {
+  return sendCall(on, {
     data: depositCall(config, signed),
     gas: GAS_DEPOSIT,
     expires: Number(signed.validBefore) * 1000,
     payer: config.payer,
-    record: () => distrustMirror(ledger, network.id, id),
+    record: async (transaction) => {
+      await distrustMirror(on.ledger, on.network.id, id)
+      await record(transaction)
+    },
   })
+}
+
+/** Brings a deposit into its channel. */
+export async function makeDeposit(on: ChannelNetwork, deposit: Deposit): Promise<Deposited> {
+  const { id } = deposit
+  const outcome = await sendDeposit(on, deposit, ({ hash }) => recordDeposit(on, deposit, hash))
   switch (outcome.kind) {
     case 'mined': {
       const { receipt } = outcome

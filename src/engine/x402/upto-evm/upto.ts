@@ -12,7 +12,7 @@ import type { PaymentRecord } from '../../ledger/payment-record.ts'
 import { otherArguments } from '../../payment/call-price.ts'
 import { SETTLEMENT_FAILED, type Journal, type Settlement } from '../../payment/settlement.ts'
 import type { PaymentPayload } from '../payload.ts'
-import { matches, requirementsOf, toAtomic, type PriceKind } from '../requirements.ts'
+import { atMost, matches, requirementsOf, toAtomic, type PriceKind } from '../requirements.ts'
 import type { Scheme, SchemePayment } from '../scheme.ts'
 import { verifyErc1271 } from '../exact-evm/contract-wallet.ts'
 import type { OwnSettlement, SettleableNetwork } from '../exact-evm/exact.ts'
@@ -155,7 +155,7 @@ function uptoPayment(
     payee: permit.to,
     authorizationHash: Buffer.from(digest).toString('base64url'),
     authorizedAmount,
-    amountFor: (price) => toAtomic(price, decimals),
+    amountFor: (price) => atMost(authorizedAmount, toAtomic(price, decimals)),
     // The nonces of approvals are used one after the other: two at the same time would void each other.
     ...(approval && { lockKey: `upto:${network.id}:${permit.from}` }),
     check: ({ endpoint, price, settle, timeoutSeconds = accepted.timeoutSeconds }, now) => {

@@ -16,8 +16,14 @@ t.teardown(() => shop.close())
 const contract = contractReader(shop.chain.rpcUrl)
 const MISMATCH = 'invalid_batch_settlement_evm_cumulative_amount_mismatch'
 
-/** What the watch of withdrawals asks a node, however many calls there are. */
-const WATCH = ['eth_chainId', 'eth_blockNumber', 'eth_getBlockByNumber', 'eth_getLogs']
+/** What the watch of withdrawals and deposits asks a node, however many calls there are. */
+const WATCH = [
+  'eth_getTransactionReceipt',
+  'eth_chainId',
+  'eth_blockNumber',
+  'eth_getBlockByNumber',
+  'eth_getLogs',
+]
 
 const challenge = (response: Response): Challenge =>
   readHeader(response, 'payment-required') as unknown as Challenge
@@ -57,6 +63,22 @@ t.test('sells work that is charged before it is begun', async (t) => {
   for (const n of [1, 2]) {
     const response = await buyer.fetch(`${shop.url}/paid/first?n=${n}`)
     t.equal(response.status, 200, await response.text())
+  }
+})
+
+t.test('charges metered work what it has used, and at most its ceiling', async (t) => {
+  const buyer = channelClient(await shop.wallet(), shop.chain.rpcUrl)
+  let sum = 0
+  for (const [n, charged] of [
+    [7, 70],
+    [900, 5000],
+    [3, 30],
+  ] as const) {
+    const response = await buyer.fetch(`${shop.url}/paid/counted?n=${n}`)
+    t.equal(response.status, 200, await response.text())
+    sum += charged
+    const extra = { chargedAmount: `${charged}`, channelState: { chargedCumulativeAmount: `${sum}` } }
+    t.match(readHeader(response, 'payment-response'), { extra })
   }
 })
 
