@@ -52,20 +52,18 @@ export class Channel {
     const { charged, balance } = this.#known.get(id) ?? NOTHING
     const ceiling = charged + demand.amount
     const voucher = this.#voucher(id, ceiling)
-    const payload: JsonObject =
-      ceiling <= balance
-        ? { type: 'voucher', channelConfig: { ...config }, voucher }
-        : {
-            type: 'deposit',
-            channelConfig: { ...config },
-            voucher,
-            deposit: this.#deposit(config, id, demand, random, now),
-          }
+    const type = ceiling <= balance ? 'voucher' : 'deposit'
+    const payload: JsonObject = {
+      type,
+      channelConfig: { ...config },
+      voucher,
+      ...(type === 'deposit' && { deposit: this.#deposit(config, id, demand, random, now) }),
+    }
     return {
       header: demand.header(payload),
       key: undefined,
       nonce: '',
-      name: `${String(payload['type'])} of ${id.slice(2, 8)} up to ${ceiling}`,
+      name: `${type} of ${id.slice(2, 8)} up to ${ceiling}`,
     }
   }
 

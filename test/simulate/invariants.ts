@@ -141,7 +141,7 @@ function wrongChannels({ chain, records, channels, lost }: Remains): readonly st
     const claimed = chain.get(channelName('claimed', id))
     return [
       ...(sum === BigInt(charged) ? [] : [`${name} was charged ${charged}, and its receipts say ${sum}`]),
-      ...(setAside === undefined ? [] : [`${name} is set aside: ${setAside}`]),
+      ...(setAside === undefined ? [] : [`${name} is set aside: ${setAside.reason}`]),
       // A claim may have been sent for what was taken back afterwards.
       ...(claimed === BigInt(charged) || (claimed > BigInt(charged) && lost.has(accountName(BASE.id, id)))
         ? []
