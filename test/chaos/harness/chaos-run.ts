@@ -14,12 +14,14 @@ import { openPurchaseLog, type PurchaseLog } from './purchase-log.ts'
 import { seededRandom, type SeededRandom } from './seeded-random.ts'
 import type { StoreName } from './store.ts'
 import { countTotals, isSettled, ledgerMismatches, type Evidence, type Totals } from './totals.ts'
+import { openSvm } from './svm.ts'
 import { openUpto } from './upto.ts'
 import { openX402 } from './x402.ts'
 
 const METHODS = {
   x402: (random: SeededRandom, secrets: Secrets) => openX402(random, secrets),
   upto: openUpto,
+  svm: openSvm,
   mpp: openMpp,
 }
 
@@ -27,7 +29,7 @@ export interface ChaosSettings {
   readonly kills: number
   readonly processes: number
   readonly store: StoreName
-  /** How buyers pay: by scheme exact of x402, by its scheme upto, or by MPP. */
+  /** How buyers pay: by scheme exact of x402 on an EVM chain or on Solana, by its scheme upto, or by MPP. */
   readonly protocol: keyof typeof METHODS
   readonly buyers: number
   readonly seed: number
