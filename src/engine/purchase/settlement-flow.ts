@@ -299,6 +299,8 @@ async function settle(
   storing.catch(() => undefined) // Awaited below, perhaps after another fault.
   let recording = false
   try {
+    // Who has lost the connection may be back before the answer is stored.
+    if (hasLeft(purchase)) await storing
     if (hasLeft(purchase)) throw new Disconnected()
     // What metered work costs is in its record.
     const entry = work?.amount === undefined ? lease.entry : await storing
