@@ -10,8 +10,8 @@ export interface Commits {
    * its own. When that commit fails, this rejects, and the change is made with the next one.
    */
   readonly join: (within: number, work: () => void) => Promise<void>
-  /** Makes the changes that wait for others. */
-  readonly flush: () => Promise<void>
+  /** Makes the changes that wait for others; from then on nothing waits. */
+  readonly close: () => Promise<void>
 }
 
 interface Joining {
@@ -25,6 +25,7 @@ interface Joining {
 export function openCommits(root: RootDatabase, check: () => void): Commits {
   let joining: readonly Joining[] = []
   let timer: { readonly timeout: NodeJS.Timeout; readonly at: number } | undefined
+  let phase: 'open' | 'closed' = 'open'
   const wait = (all: readonly Joining[]): void => {
     joining = all
     const at = performance.now() + Math.min(...all.map(({ within }) => within))
@@ -53,7 +54,7 @@ export function openCommits(root: RootDatabase, check: () => void): Commits {
       return result
     } catch (fault) {
       if (!isStored && joined.length > 0) {
-        wait([...joined, ...joining])
+        if (phase === 'open') wait([...joined, ...joining])
         for (const { reject } of joined) reject(fault)
       }
       throw fault
@@ -66,8 +67,13 @@ export function openCommits(root: RootDatabase, check: () => void): Commits {
   }
   return {
     change,
-    join: (within, work) =>
-      new Promise((resolve, reject) => wait([...joining, { within, work, resolve, reject }])),
-    flush,
+    join: (within, work) => {
+      if (phase === 'closed') return change(work)
+      return new Promise((resolve, reject) => wait([...joining, { within, work, resolve, reject }]))
+    },
+    close: async () => {
+      phase = 'closed'
+      await flush().catch(() => undefined)
+    },
   }
 }

@@ -61,7 +61,7 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
   const totals = openTotals(root)
   const counts = openCounts(root)
 
-  const { change, join: joinNext, flush } = openCommits(root, checkFormat)
+  const { change, join: joinNext, close: closeCommits } = openCommits(root, checkFormat)
   const read = (id: string): PaymentRecord | undefined => {
     const text = payments.get(id)
     if (text === undefined) return undefined
@@ -215,7 +215,7 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
       }),
     reopen,
     close: async () => {
-      await flush().catch(() => undefined)
+      await closeCommits()
       await close()
     },
   }

@@ -481,6 +481,17 @@ t.test('lmdb: refuses a change after closing, and keeps running', async (t) => {
   await t.rejects(ledger.get('x402:one'))
 })
 
+t.test('lmdb: leaves nothing behind that keeps a process alive once it is closed', async (t) => {
+  const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+  const before = timers()
+  const ledger = await openLmdbLedger(newPlace(t))
+  const lease = await ledger.lease('work', 'one', Date.now(), Date.now() + 60_000)
+  await ledger.close()
+  if (lease === undefined) throw new Error('nobody else holds the lease')
+  await t.rejects(ledger.release(lease, undefined), { name: 'LedgerError' })
+  t.equal(timers(), before)
+})
+
 t.test('lmdb: names a directory that is read-only', async (t) => {
   const parent = newPlace(t)
   const directory = join(parent, 'ledger')

@@ -3,9 +3,9 @@ import { documents } from '../../../../src/engine/documents/all.ts'
 import { compileHarbour, FACTS, HARBOUR, render } from '../../../support/documents.ts'
 
 /** Say nothing of single operations. */
-const SILENT = ['api-catalog', 'robots', 'security-txt', 'mcp-registry-auth', 'docs-errors', 'privacy']
+const SILENT = ['api-catalog', 'robots', 'security-txt', 'mcp-registry-auth', 'privacy']
 /** Say nothing of tools: they describe what is asked for over HTTP. */
-const HTTP_ONLY = ['openapi', 'x402', 'x402-resources', 'sitemap']
+const HTTP_ONLY = ['openapi', 'x402', 'x402-resources', 'sitemap', 'docs-errors']
 
 const facts = { ...FACTS, mcpServers: new Map([['log', 'https://harbour.example/mcp/log']]) }
 const before = compileHarbour()
