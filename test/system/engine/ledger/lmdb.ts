@@ -14,6 +14,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { open } from 'lmdb'
 import { readAnswer, writeAnswer } from '../../../../src/engine/ledger/answers.ts'
 import { sweepAnswers } from '../../../../src/engine/ledger/clean-up.ts'
@@ -481,15 +482,24 @@ t.test('lmdb: refuses a change after closing, and keeps running', async (t) => {
   await t.rejects(ledger.get('x402:one'))
 })
 
-t.test('lmdb: leaves nothing behind that keeps a process alive once it is closed', async (t) => {
-  const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
-  const before = timers()
-  const ledger = await openLmdbLedger(newPlace(t))
-  const lease = await ledger.lease('work', 'one', Date.now(), Date.now() + 60_000)
-  await ledger.close()
-  if (lease === undefined) throw new Error('nobody else holds the lease')
-  await t.rejects(ledger.release(lease, undefined), { name: 'LedgerError' })
-  t.equal(timers(), before)
+t.test('lmdb: tries no change again once it is closed', async (t) => {
+  const root = open({ path: newPlace(t), encoding: 'json', maxDbs: 1 })
+  t.teardown(() => root.close())
+  let tries = 0
+  const { join: joinNext, close } = openCommits(root, () => {
+    tries += 1
+    throw new Error('gone')
+  })
+  const waiting = joinNext(60_000, () => undefined)
+  waiting.catch(() => undefined)
+  await close()
+  await t.rejects(waiting, /gone/)
+  await t.rejects(
+    joinNext(1, () => undefined),
+    /gone/,
+  )
+  await delay(50)
+  t.equal(tries, 2)
 })
 
 t.test('lmdb: names a directory that is read-only', async (t) => {
