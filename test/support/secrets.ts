@@ -7,6 +7,7 @@ const STORED_VALUE = /stored-value-\d+/
 export class Secrets {
   readonly #secrets = new Map<string, string>()
   readonly #texts: string[] = []
+  readonly #leaked = new Set<string>()
 
   /** `name` stands for the secret in a failure, which must not contain it either. */
   add(name: string, secret: string): void {
@@ -22,13 +23,15 @@ export class Secrets {
     this.add('a token of redelivery', /"token":"([^"]+)"/.exec(text)?.[1] ?? '')
   }
 
-  /** Scans a response to a payment, unless it is the answer that was bought; resolves to its body. */
+  /**
+   * Scans a response to a payment for the secrets that are known by now, unless it is the answer that was bought; resolves
+   * to its body. The offers of a 402 contain the token that its buyer may use next.
+   */
   async scanResponse(response: Response): Promise<string> {
     const body = await response.text()
     if (response.status === 200) return body
-    this.scan(
-      [body, ...[...response.headers].map(([name, value]) => `${name}: ${readable(value)}`)].join('\n'),
-    )
+    const headers = [...response.headers].map(([name, value]) => `${name}: ${readable(value)}`)
+    for (const name of this.#namesIn([body, ...headers].join('\n'))) this.#leaked.add(name)
     return body
   }
 
@@ -39,7 +42,10 @@ export class Secrets {
 
   /** Names of the secrets that the scanned texts contain. */
   leaked(): string[] {
-    const text = this.#texts.join('\n')
+    return [...this.#leaked, ...this.#namesIn(this.#texts.join('\n'))]
+  }
+
+  #namesIn(text: string): string[] {
     const known = [...this.#secrets].flatMap(([secret, name]) => (text.includes(secret) ? [name] : []))
     return STORED_VALUE.test(text) ? [...known, 'a stored value'] : known
   }
