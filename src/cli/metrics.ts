@@ -7,7 +7,7 @@ import type { OnFacilitatorOutcome } from '../engine/x402/facilitators/observed-
 import { COUNTED, READINGS, type Labels, type Reading } from './metric-table.ts'
 import { Readings, type MetricSources } from './metric-readings.ts'
 import { Revenue } from './revenue.ts'
-import type { Supervisor } from './supervisor.ts'
+import type { Supervisor } from './supervised-process.ts'
 
 export interface MetricsSettings extends MetricSources {
   /** Endpoints of the nodes by chain id. */

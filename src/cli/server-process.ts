@@ -39,7 +39,8 @@ import { metricsRoute, openMetricsPort, openPort } from './port.ts'
 import { openTerms, resaleTerms } from './resale-terms.ts'
 import { endOnUncaughtError, listenToSignals, type Signals } from './signals.ts'
 import { printBanner } from './startup-banner.ts'
-import { joinSupervisor, type News, type Supervisor, type Worker } from './supervisor.ts'
+import { joinSupervisor, type Supervisor } from './supervised-process.ts'
+import type { News, Worker } from './supervisor-messages.ts'
 import { Watch } from './watch.ts'
 
 /** What a server is to serve, and how. */
@@ -154,7 +155,7 @@ async function start(process: ServerProcess): Promise<Started> {
   const tell =
     plan.consolePort === undefined || worker.place === 0
       ? undefined
-      : (news: News) => supervisor?.report({ kind: 'tell', news })
+      : (news: News) => supervisor?.report({ kind: 'news', news })
   supervisor?.onNews((news) => {
     if (news.kind === 'access') opening?.observe(news.access)
     else opening?.settle(news.previous, news.next)
