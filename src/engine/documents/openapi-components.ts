@@ -3,6 +3,7 @@ import type { Catalog, Route } from '../catalog/catalog.ts'
 import { declaredPrice } from '../catalog/price/text.ts'
 import { ERRORS } from '../base/errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
+import { findSvmNetwork } from '../base/networks.ts'
 import { once } from '../base/once.ts'
 import type { Facts } from './registry.ts'
 import { TEMPLATES } from './template.ts'
@@ -15,10 +16,14 @@ const readParts = once((): unknown =>
 type Components = JsonObject & { readonly schemas: JsonObject }
 
 /** The components that operations refer to; the 402 states when the service charges. */
-export function openapiComponents(protocols: readonly string[], charging: string): Components {
+export function openapiComponents(
+  catalog: Catalog,
+  protocols: readonly string[],
+  charging: string,
+): Components {
   const parts = readParts()
   if (!isJsonObject(parts)) throw new TypeError('openapi-components.json is not an object')
-  const codes = { Problem: { properties: { code: { examples: Object.keys(ERRORS) } } } }
+  const codes = { Problem: { properties: { code: { examples: codesOf(catalog) } } } }
   const terms = { PaymentRequired: { description: `The offers. Nothing was charged. ${charging}` } }
   const { schemas, ...others } = ['all', ...protocols]
     .map((name) => parts[name])
@@ -27,6 +32,18 @@ export function openapiComponents(protocols: readonly string[], charging: string
     ...merge(others, { responses: terms }),
     schemas: merge(isJsonObject(schemas) ? schemas : {}, codes),
   }
+}
+
+/** The codes of errors without those of ways to pay that are not offered. */
+function codesOf({ payments: { x402 }, routes }: Catalog): string[] {
+  const { networks = [], schemes = [] } = x402 ?? {}
+  const isMetered = routes.some(({ operation }) => operation.meter !== undefined)
+  const absent = [
+    ...(networks.some((id) => findSvmNetwork(id) !== undefined) ? [] : [/^invalid_exact_svm_/]),
+    ...(schemes.includes('upto') || isMetered ? [] : [/permit2|^upto_/]),
+    ...(schemes.includes('batch-settlement') ? [] : [/^invalid_batch_settlement_/]),
+  ]
+  return Object.keys(ERRORS).filter((code) => !absent.some((pattern) => pattern.test(code)))
 }
 
 /** Merges objects at every level; members of the first come first. */

@@ -28,7 +28,7 @@ export const openapi = defineDocument('openapi', (catalog, facts) => {
   const isListed = catalog.openapiDocuments === 'list'
   const documents = isListed ? placed : []
   const charging = chargingOfAll(routes.filter(({ kind }) => kind === 'paid'))
-  const components = openapiComponents(facts.protocols, charging)
+  const components = openapiComponents(catalog, facts.protocols, charging)
   const answers = answerSchemas(catalog, routes, Object.keys(components.schemas))
   const paths: Record<string, JsonObject> = {}
   for (const route of routes)
