@@ -2,7 +2,7 @@ import { toChecksum } from '../../src/engine/base/address.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../src/engine/base/json.ts'
 import { signDigest } from '../../src/engine/chains/evm/signature.ts'
 import type { PurchaseReply } from '../../src/engine/purchase/purchase.ts'
-import type { ChannelConfig } from '../../src/engine/x402/batch-settlement-evm/channel-config.ts'
+import type { ChannelConfig } from '../../src/engine/base/channel-config.ts'
 import {
   channelIdOf,
   depositDigest,

@@ -11,7 +11,7 @@ import { MULTICALL3 } from '../../src/engine/chains/evm/multicall.ts'
 import { INVALIDATION } from '../../src/engine/chains/evm/permit2/permit-outcome.ts'
 import { recoverSigner, splitSignature } from '../../src/engine/chains/evm/signature.ts'
 import { TRANSFER } from '../../src/engine/chains/evm/transfer-log.ts'
-import type { ChannelConfig } from '../../src/engine/x402/batch-settlement-evm/channel-config.ts'
+import type { ChannelConfig } from '../../src/engine/base/channel-config.ts'
 import { CHANNELS, DEPOSIT_COLLECTOR } from '../../src/engine/base/channel-contracts.ts'
 import {
   channelIdOf,

@@ -1,18 +1,6 @@
 import type { Address } from '../../engine/base/address.ts'
+import type { ChannelConfig } from '../../engine/base/channel-config.ts'
 import type { Network } from '../../engine/base/networks.ts'
-
-/** What a channel is made of; its id follows from it. */
-export interface ChannelConfig {
-  readonly payer: Address
-  readonly payerAuthorizer: Address
-  readonly receiver: Address
-  readonly receiverAuthorizer: Address
-  readonly token: Address
-  /** Seconds. */
-  readonly withdrawDelay: number
-  /** 32 bytes. */
-  readonly salt: `0x${string}`
-}
 
 /** What scheme `batch-settlement` adds to the terms of an offer. */
 export interface ChannelTerms {

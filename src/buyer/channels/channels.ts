@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Address, isAddress } from '../../engine/base/address.ts'
+import type { ChannelConfig } from '../../engine/base/channel-config.ts'
 import { digestJson, isJsonObject, type JsonObject } from '../../engine/base/json.ts'
 import { formatShort, toMicros } from '../../engine/base/money.ts'
 import { findNetwork, type Network } from '../../engine/base/networks.ts'
@@ -8,13 +9,7 @@ import { type PrivateKeyAccount, privateKeyToAccount } from '../../vendor/viem-a
 import type { BuyerRuntime } from '../buyer-runtime.ts'
 import { Turns } from '../mcp/turns.ts'
 import { lockFile } from '../state-file.ts'
-import {
-  configOf,
-  type ChannelConfig,
-  type ChannelState,
-  type ChannelTerms,
-  type SignedDeposit,
-} from './channel.ts'
+import { configOf, type ChannelState, type ChannelTerms, type SignedDeposit } from './channel.ts'
 import { amountIn, listChannels, readChannel, writeChannel } from './channel-file.ts'
 import { readBalance } from './read-balance.ts'
 import { channelIdOf, signDeposit, signVoucher } from './sign-voucher.ts'

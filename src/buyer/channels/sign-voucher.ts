@@ -1,7 +1,9 @@
 import { CHANNELS, DEPOSIT_COLLECTOR } from '../../engine/base/channel-contracts.ts'
 import type { Network } from '../../engine/base/networks.ts'
 import { type PrivateKeyAccount } from '../../vendor/viem-accounts.ts'
-import type { ChannelConfig, SignedDeposit } from './channel.ts'
+import type { ChannelConfig } from '../../engine/base/channel-config.ts'
+import { TRANSFER_TYPES } from '../../engine/base/transfer-types.ts'
+import type { SignedDeposit } from './channel.ts'
 
 /** EIP-712 types of the contract (x402, scheme batch-settlement on EVM). */
 const TYPES = {
@@ -20,17 +22,8 @@ const TYPES = {
   ],
 } as const
 
-/** EIP-3009. */
-const RECEIVE = {
-  ReceiveWithAuthorization: [
-    { name: 'from', type: 'address' },
-    { name: 'to', type: 'address' },
-    { name: 'value', type: 'uint256' },
-    { name: 'validAfter', type: 'uint256' },
-    { name: 'validBefore', type: 'uint256' },
-    { name: 'nonce', type: 'bytes32' },
-  ],
-} as const
+/** EIP-3009: the members of a transfer, under the name that the collector’s call has. */
+const RECEIVE = { ReceiveWithAuthorization: TRANSFER_TYPES.TransferWithAuthorization } as const
 
 const domainOf = ({ chainId }: Network) =>
   ({ name: 'x402 Batch Settlement', version: '1', chainId, verifyingContract: CHANNELS }) as const

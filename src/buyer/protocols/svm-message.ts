@@ -24,7 +24,7 @@ interface SvmMessage {
 
 /** Marks a message of version 0. */
 const VERSION_0 = 0x80
-/** A message names no lookup tables: whoever checks it sees every account. */
+/** A message names no lookup tables: a seller who checks it sees every account. */
 const NO_TABLES = 0
 
 /** A message as Solana signs it; throws when a text is no address, or an instruction uses an account that is not listed. */

@@ -63,7 +63,7 @@ export class Bank {
   /** It keeps no blocks of its own: time, signatures and repetition are checked here. */
   readonly #machine = new LiteSVM().withBlockhashCheck(false).withSigverify(false).withTransactionHistory(0n)
   readonly #landed = new Map<string, Landed>()
-  /** What was executed, whoever has signed it. */
+  /** Messages that were executed, each with any signatures. */
   readonly #messages = new Set<string>()
   #waiting: SentTransaction[] = []
 
@@ -99,7 +99,7 @@ export class Bank {
     return this.#messages.has(nameOf(sent)) ? 'AlreadyProcessed' : undefined
   }
 
-  /** What the transaction would do now, whoever has signed it. */
+  /** What the transaction would do now, with any signatures. */
   simulate(sent: SentTransaction): Outcome {
     const result = this.#machine.simulateTransaction(sent.transaction)
     if (result instanceof FailedTransactionMetadata)

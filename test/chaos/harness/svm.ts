@@ -105,7 +105,7 @@ function accountOf(key: Hex): Promise<KeyPairSigner> {
   return createKeyPairSignerFromPrivateKeyBytes(bytesOf(key))
 }
 
-/** What a payment is known by, whoever has signed for its fees, and what its transfer moves. */
+/** The reference of a payment, with or without the signature of the fee payer, and what its transfer moves. */
 function read(transaction: string): Pick<Charge, 'reference' | 'amount'> {
   const { messageBytes } = getTransactionDecoder().decode(Buffer.from(transaction, 'base64'))
   const message = getCompiledTransactionMessageDecoder().decode(messageBytes)

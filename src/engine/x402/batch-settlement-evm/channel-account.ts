@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { COPY, type SchemeState, type SchemeStateChange } from '../../ledger/scheme-state.ts'
-import type { ChannelConfig, ChannelId } from './channel-config.ts'
+import type { ChannelConfig, ChannelId } from '../../base/channel-config.ts'
 
 /** What was bought through a channel: changed by the purchases and refunds of the channel alone. */
 export interface ChannelAccount {

@@ -1,6 +1,6 @@
 import type { Ledger } from '../../ledger/ledger.ts'
 import { isChannelId, parseAccount, PREFIX } from './channel-account.ts'
-import type { ChannelConfig, ChannelId } from './channel-config.ts'
+import type { ChannelConfig, ChannelId } from '../../base/channel-config.ts'
 import { readMirror, type ChannelMirror } from './channel-mirror.ts'
 
 /** Where one channel stands. Amounts are in atomic units. */

@@ -1,7 +1,7 @@
 import { keccak256 } from 'js-sha3'
 import type { Log } from '../../chains/evm/event-log.ts'
 import { isChannelId } from './channel-account.ts'
-import type { ChannelId } from './channel-config.ts'
+import type { ChannelId } from '../../base/channel-config.ts'
 
 function topic(signature: string): `0x${string}` {
   return `0x${keccak256(signature)}`

@@ -1,7 +1,7 @@
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { SchemeState } from '../../ledger/scheme-state.ts'
 import { COPY_PREFIX } from './channel-account.ts'
-import type { ChannelId } from './channel-config.ts'
+import type { ChannelId } from '../../base/channel-config.ts'
 
 /** A channel as the chain has shown it. Amounts are in atomic units. */
 export interface ChannelMirror {

@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { toChecksum } from '../../base/address.ts'
 import { faultOf, malformed, type Malformed, type PaymentPayload } from '../payload.ts'
-import type { ChannelConfig, ChannelId } from './channel-config.ts'
+import type { ChannelConfig, ChannelId } from '../../base/channel-config.ts'
 import type { DepositAuthorization } from './typed-data.ts'
 import { ADDRESS, BYTES32, UINT256 } from '../evm-fields.ts'
 

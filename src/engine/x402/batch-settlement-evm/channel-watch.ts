@@ -1,7 +1,7 @@
 import { LogScanner, RpcUnavailableError } from '../../chains/evm/log-scanner.ts'
 import { COPY_PREFIX, listAccounts } from './channel-account.ts'
 import { channelOf, SHRINKING } from './channel-events.ts'
-import type { ChannelId } from './channel-config.ts'
+import type { ChannelId } from '../../base/channel-config.ts'
 import { readMirror } from './channel-mirror.ts'
 import { FRESH_MS, type ChannelNetwork } from './channel-network.ts'
 import { CHANNELS } from '../../base/channel-contracts.ts'

@@ -1,5 +1,5 @@
 import type { Refusal } from '../../base/errors.ts'
-import type { ChannelId } from './channel-config.ts'
+import type { ChannelId } from '../../base/channel-config.ts'
 import { readChannel } from './channel-calls.ts'
 import { updateMirror, readMirror, type ChannelMirror } from './channel-mirror.ts'
 import { isFresh, type ChannelNetwork } from './channel-network.ts'

@@ -1,7 +1,7 @@
 import type { BlockReference } from '../../ledger/payment-record.ts'
 import type { SchemeState } from '../../ledger/scheme-state.ts'
 import { PREFIX } from './channel-account.ts'
-import type { ChannelConfig, ChannelId } from './channel-config.ts'
+import type { ChannelConfig, ChannelId } from '../../base/channel-config.ts'
 import type { ChannelNetwork } from './channel-network.ts'
 import type { DepositAuthorization } from './typed-data.ts'
 

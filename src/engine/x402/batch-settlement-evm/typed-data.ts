@@ -2,7 +2,7 @@ import { keccak256 } from 'js-sha3'
 import type { Network } from '../../base/networks.ts'
 import { word } from '../../chains/evm/chain.ts'
 import { domainSeparator } from '../../chains/evm/eip3009/digest.ts'
-import type { ChannelConfig, ChannelId } from './channel-config.ts'
+import type { ChannelConfig, ChannelId } from '../../base/channel-config.ts'
 import { CHANNELS, DEPOSIT_COLLECTOR } from '../../base/channel-contracts.ts'
 
 /** What a payer signs so that a deposit is taken: the rest follows from the channel. */

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../base/json.ts'
 import type { Receipt } from '../../ledger/payment-record.ts'
 import type { Refusal } from '../../base/errors.ts'
 import { chargedOf, type ChannelAccount } from './channel-account.ts'
-import type { ChannelId } from './channel-config.ts'
+import type { ChannelId } from '../../base/channel-config.ts'
 import type { ChannelMirror } from './channel-mirror.ts'
 
 export const SCHEME = 'batch-settlement'

@@ -9,19 +9,23 @@ import { balanceOf, isUsed } from '../../chains/evm/eip3009/token-state.ts'
 import { verifyErc1271 } from './contract-wallet.ts'
 import type { Facilitator, FacilitatorAnswer, SettleResponse } from '../facilitators/facilitator-client.ts'
 import { findTransfer, type ChainReader } from './onchain-status.ts'
-import type { ListingReports } from '../facilitators/listing-reports.ts'
+import {
+  askToSettle,
+  askToVerify,
+  type Facilitators,
+  NO_FACILITATOR,
+  type SettleAnswer,
+  type Verified,
+} from '../facilitators/ask-facilitators.ts'
 import type { Settler } from './settler.ts'
 import type { SettlementRequest } from './settlement-request.ts'
 import type { ExpectedPayment } from '../../chains/evm/transfer-proof.ts'
 
 /** What it takes to have payments of one network settled by others. */
-interface FacilitatorContext extends Clock {
+interface FacilitatorContext extends Clock, Facilitators {
   readonly networkId: string
-  /** In order of preference. */
-  readonly facilitators: readonly Facilitator[]
   /** A node that decides what has happened; without one, the facilitator is trusted. */
   readonly reader: ChainReader | undefined
-  readonly listings: Pick<ListingReports, 'note'>
 }
 
 /** How long a node may take for a simulation. */
@@ -32,10 +36,6 @@ const SIMULATION_MS = 5_000
  */
 const RECENT_MS = 600_000
 
-const UNREACHABLE: Refusal = {
-  code: 'chain_unavailable',
-  detail: 'nobody who settles payments on this network can be reached now; nothing was charged',
-}
 const PENDING: Settlement = { kind: 'unknown', detail: 'the payment was sent and is not confirmed yet' }
 
 /** Longer than a facilitator takes to have a transaction mined. */
@@ -44,9 +44,7 @@ const LONG: Pace = { first: 100, factor: 1.5, longest: 1_000, patience: 10_000 }
 const SHORT: Pace = { first: 100, factor: 2, longest: 500, patience: 2_500 }
 
 /**
- * What each answer to POST /settle leads to: a request to the next facilitator, or a look at the chain that lasts so long
- * before the buyer is asked to try again. Only `unreached` can never follow a settlement: gateways and facilitators repeat
- * requests, and answer with the outcome of the last attempt, whatever became of the first.
+ * How long the chain is looked at after each answer to POST /settle, before the buyer is asked to try again.
  *
  * With a node, the chain decides: `settled` when it shows the transfer; `failed` when the authorization was canceled, used
  * for something else or has expired unused, or when the chain confirms a refusal (`isConfirmed`). Else the payment is
@@ -55,9 +53,7 @@ const SHORT: Pace = { first: 100, factor: 2, longest: 500, patience: 2_500 }
  * Without a node, the facilitator is trusted: what it states as success or as a known reason of a refusal counts. Anything
  * else is `unknown`.
  */
-const FOLLOW_UPS: Readonly<Record<Claim['kind'], Pace | 'next facilitator'>> = {
-  /** No connection, or none with TLS: not a byte of the request was written. */
-  unreached: 'next facilitator',
+const PACES: Readonly<Record<Claim['kind'], Pace>> = {
   /** `success: false` with a reason of `settleRefusal`, under any status. */
   refused: SHORT,
   /** A redirect, 401, 403, 404, 405, 413 or 429 without a word on the payment. */
@@ -67,18 +63,16 @@ const FOLLOW_UPS: Readonly<Record<Claim['kind'], Pace | 'next facilitator'>> = {
 }
 
 /** What a facilitator claims about a settlement. */
-type Claim =
-  | { readonly kind: 'unreached' | 'declined' | 'open' }
-  | { readonly kind: 'refused'; readonly refusal: Refusal }
+type Claim = { readonly kind: 'declined' | 'open' } | { readonly kind: 'refused'; readonly refusal: Refusal }
 
 /** A refusal is true of the first answer only: to a repeated request, our own success looks like one. */
-function claimIn(answer: FacilitatorAnswer<SettleResponse>): Claim {
+function claimIn(answer: SettleAnswer): Claim {
   if (answer.kind === 'lost') return { kind: 'open' }
   if (answer.kind !== 'answer') return { kind: answer.kind }
   const code = answer.value.success ? undefined : settleRefusal(answer.value.errorReason)
   if (code === undefined) return { kind: 'open' }
   const detail = 'the facilitator did not settle this payment; nothing was charged'
-  return { kind: 'refused', refusal: code === 'chain_unavailable' ? UNREACHABLE : { code, detail } }
+  return { kind: 'refused', refusal: code === 'chain_unavailable' ? NO_FACILITATOR : { code, detail } }
 }
 
 /**
@@ -89,7 +83,7 @@ export function createFacilitatorSettler(context: FacilitatorContext): Settler {
   const { facilitators, reader } = context
   const verifiers = new WeakMap<SettlementRequest, Facilitator>()
   const verifyFirst = async (request: SettlementRequest): Promise<Refusal | undefined> => {
-    const verified = await verify(facilitators, request)
+    const verified = await askToVerify(facilitators, request, verifyRefusal)
     if (verified.kind === 'refused') return verified.refusal
     verifiers.set(request, verified.by)
     return undefined
@@ -102,34 +96,20 @@ export function createFacilitatorSettler(context: FacilitatorContext): Settler {
       if (reader !== undefined) return verifyErc1271(reader.chain, authorization.from, digest, signature)
       const refusal = await verifyFirst(request)
       // A used payment, or one that cannot be executed now, does not prove who has signed it.
-      return refusal === undefined || refusal.code === 'invalid_exact_evm_signature' ? refusal : UNREACHABLE
+      return refusal === undefined || refusal.code === 'invalid_exact_evm_signature'
+        ? refusal
+        : NO_FACILITATOR
     },
     settle: async (request, journal) => {
       const by = verifiers.get(request)
       const verified =
-        by === undefined ? await verify(facilitators, request) : { kind: 'verified' as const, by }
+        by === undefined
+          ? await askToVerify(facilitators, request, verifyRefusal)
+          : { kind: 'verified' as const, by }
       return settle(context, verified, request, journal)
     },
     resolve: (expected, dispatch, end, since) => resolve(context, expected, dispatch, end, since),
   }
-}
-
-type Verified =
-  | { readonly kind: 'verified'; readonly by: Facilitator }
-  | { readonly kind: 'refused'; readonly refusal: Refusal }
-
-/** Asks one facilitator after the other until one knows the answer. */
-async function verify(facilitators: readonly Facilitator[], request: SettlementRequest): Promise<Verified> {
-  for (const facilitator of facilitators) {
-    const answer = await facilitator.verify(facilitator.bodyOf(request))
-    if (answer.kind !== 'answer') continue
-    const { isValid, invalidReason } = answer.value
-    if (isValid) return { kind: 'verified', by: facilitator }
-    const code = verifyRefusal(invalidReason)
-    if (code !== undefined)
-      return { kind: 'refused', refusal: { code, detail: 'the facilitator would not settle this payment' } }
-  }
-  return { kind: 'refused', refusal: UNREACHABLE }
 }
 
 async function settle(
@@ -139,26 +119,14 @@ async function settle(
   journal: Journal,
 ): Promise<Settlement> {
   const since = context.now() - RECENT_MS
-  let verified = first
-  let others = context.facilitators
-  while (verified.kind === 'verified') {
-    const { by } = verified
-    const body = by.bodyOf(request)
-    await journal.record({ kind: 'facilitator', url: by.url, request: body })
-    const answer = await by.settle(body)
-    noteListing(context, by, request, answer)
-    const claim = claimIn(answer)
-    const followUp = FOLLOW_UPS[claim.kind]
-    if (followUp !== 'next facilitator') {
-      const { reader } = context
-      return reader === undefined
-        ? believe(context, request.expected, by, body, { answer, claim })
-        : confirm(context, reader, watchedOf(request, since), { request, claim, pace: followUp })
-    }
-    others = others.filter((facilitator) => facilitator !== by)
-    verified = await verify(others, request)
-  }
-  return settleUnsent(context, request, since, verified.refusal)
+  const asked = await askToSettle(context, { request, first, journal, refusalOf: verifyRefusal })
+  if (asked.kind === 'unsent') return settleUnsent(context, request, since, asked.refusal)
+  const { by, body, answer } = asked
+  const claim = claimIn(answer)
+  const { reader } = context
+  return reader === undefined
+    ? believe(context, request.expected, by, body, { answer, claim })
+    : confirm(context, reader, watchedOf(request, since), { request, claim, pace: PACES[claim.kind] })
 }
 
 /** No facilitator has received the request: nothing has moved, unless somebody else has settled the payment. */
@@ -174,18 +142,6 @@ async function settleUnsent(
   if (isNowUsed) return watch(context, reader, watchedOf(request, since), LONG)
   const seen = await findTransfer(reader, request.expected, 0, since)
   return seen.kind === 'failed' ? { kind: 'failed', refusal } : seen
-}
-
-/** Records the report on the listing; the settlement does not wait for it. */
-function noteListing(
-  { listings }: FacilitatorContext,
-  { url }: Facilitator,
-  { operation }: SettlementRequest,
-  answer: FacilitatorAnswer<SettleResponse>,
-): void {
-  const listing = answer.kind === 'answer' ? answer.value.listing : undefined
-  if (listing === undefined || operation === undefined) return
-  void listings.note({ ...listing, facilitator: new URL(url).host, operation })
 }
 
 /** The chain decides, whatever the facilitator claims. */

@@ -6,20 +6,24 @@ import type { SvmChain } from '../../chains/svm/svm-chain.ts'
 import type { FacilitatorRequest, PaymentRecord } from '../../ledger/payment-record.ts'
 import { SETTLEMENT_FAILED, UNCONFIRMED, type Journal, type Settlement } from '../../payment/settlement.ts'
 import type { Facilitator, FacilitatorAnswer, SettleResponse } from '../facilitators/facilitator-client.ts'
-import type { ListingReports } from '../facilitators/listing-reports.ts'
+import {
+  type Asked,
+  askToSettle,
+  askToVerify,
+  type Facilitators,
+  NO_FACILITATOR,
+  type Verified,
+} from '../facilitators/ask-facilitators.ts'
 import { digestInKey } from './svm-key.ts'
 import { readSvm, type SvmPayload } from './svm-payload.ts'
 import { findTransaction, lookAt, type SvmOutcome } from './svm-search.ts'
 import { EXPIRED, NOT_SENT, svmSettled, type SvmRequest, type SvmSettler } from './svm-settler.ts'
 
 /** What it takes to have payments of one Solana network settled by others. */
-interface FacilitatorContext extends Clock {
+interface FacilitatorContext extends Clock, Facilitators {
   readonly networkId: string
-  /** In order of preference. */
-  readonly facilitators: readonly Facilitator[]
   /** A node that decides what has happened; without one, the facilitator is trusted. */
   readonly chain: SvmChain | undefined
-  readonly listings: Pick<ListingReports, 'note'>
 }
 
 /** How long a node may take for a simulation. */
@@ -28,17 +32,12 @@ const SIMULATION_MS = 5_000
 const PACE: Pace = { first: 200, factor: 1.5, longest: 1_000, patience: 10_000 }
 const SHORT: Pace = { ...PACE, patience: 2_500 }
 
-const UNREACHABLE: Refusal = {
-  code: 'chain_unavailable',
-  detail: 'nobody who settles payments on this network can be reached now; nothing was charged',
-}
-
 /** Has payments verified and settled by facilitators: the one that has verified a payment settles it. */
 export function createSvmFacilitatorSettler(context: FacilitatorContext): SvmSettler {
   const verifiers = new WeakMap<SvmRequest, Facilitator>()
   return {
     simulate: async (request) => {
-      const verified = await verify(context.facilitators, request)
+      const verified = await askToVerify(context.facilitators, request, svmRefusal)
       if (verified.kind === 'refused') return verified.refusal
       verifiers.set(request, verified.by)
       return undefined
@@ -47,71 +46,26 @@ export function createSvmFacilitatorSettler(context: FacilitatorContext): SvmSet
     settle: async (request, journal) => {
       const by = verifiers.get(request)
       const verified =
-        by === undefined ? await verify(context.facilitators, request) : { kind: 'verified' as const, by }
+        by === undefined
+          ? await askToVerify(context.facilitators, request, svmRefusal)
+          : { kind: 'verified' as const, by }
       return settle(context, verified, request, journal)
     },
     resolve: (entry) => resolve(context, entry),
   }
 }
 
-type Verified =
-  | { readonly kind: 'verified'; readonly by: Facilitator }
-  | { readonly kind: 'refused'; readonly refusal: Refusal }
-
-/** Asks one facilitator after the other until one knows the answer. */
-async function verify(facilitators: readonly Facilitator[], request: SvmRequest): Promise<Verified> {
-  for (const facilitator of facilitators) {
-    const answer = await facilitator.verify(facilitator.bodyOf(request))
-    if (answer.kind !== 'answer') continue
-    const { isValid, invalidReason } = answer.value
-    if (isValid) return { kind: 'verified', by: facilitator }
-    const code = svmRefusal(invalidReason)
-    if (code !== undefined)
-      return { kind: 'refused', refusal: { code, detail: 'the facilitator would not settle this payment' } }
-  }
-  return { kind: 'refused', refusal: UNREACHABLE }
-}
-
-/** Another facilitator is asked only while the first has seen nothing of the settlement. */
 async function settle(
   context: FacilitatorContext,
   first: Verified,
   request: SvmRequest,
   journal: Journal,
 ): Promise<Settlement> {
-  let verified = first
-  let others = context.facilitators
-  while (verified.kind === 'verified') {
-    const { by } = verified
-    const body = by.bodyOf(request)
-    await journal.record({ kind: 'facilitator', url: by.url, request: body })
-    const answer = await by.settle(body)
-    noteListing(context, by, request, answer)
-    if (answer.kind !== 'unreached') return conclude(context, request, { by, body, answer })
-    others = others.filter((facilitator) => facilitator !== by)
-    verified = await verify(others, request)
-  }
+  const asked = await askToSettle(context, { request, first, journal, refusalOf: svmRefusal })
+  if (asked.kind === 'asked') return conclude(context, request, asked)
   // A transaction that is used already may have been carried out for this very payment.
-  const { refusal } = verified
+  const { refusal } = asked
   return refusal.code === 'invalid_exact_svm_already_processed' ? UNCONFIRMED : { kind: 'failed', refusal }
-}
-
-/** Records the report on the listing; the settlement does not wait for it. */
-function noteListing(
-  { listings }: FacilitatorContext,
-  { url }: Facilitator,
-  { operation }: SvmRequest,
-  answer: FacilitatorAnswer<SettleResponse>,
-): void {
-  const listing = answer.kind === 'answer' ? answer.value.listing : undefined
-  if (listing === undefined || operation === undefined) return
-  void listings.note({ ...listing, facilitator: new URL(url).host, operation })
-}
-
-interface Asked {
-  readonly by: Facilitator
-  readonly body: string
-  readonly answer: FacilitatorAnswer<SettleResponse>
 }
 
 /**
@@ -144,7 +98,7 @@ function refusalIn({ success, errorReason }: SettleResponse): Refusal | undefine
   if (success || errorReason === undefined) return undefined
   const code = NOT_SERVED.has(errorReason) ? 'chain_unavailable' : BEFORE_SENDING.get(errorReason)
   if (code === undefined) return undefined
-  if (code === 'chain_unavailable') return UNREACHABLE
+  if (code === 'chain_unavailable') return NO_FACILITATOR
   return { code, detail: 'the facilitator did not settle this payment; nothing was charged' }
 }
 

@@ -1,4 +1,4 @@
-import type { Address } from '../../base/address.ts'
+import type { Address } from './address.ts'
 
 /** What a channel is made of, and its id follows from; nothing of it ever changes. */
 export interface ChannelConfig {
