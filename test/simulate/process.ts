@@ -18,6 +18,7 @@ import { ownNetworks, uptoScheme } from '../../src/engine/x402/upto-evm/upto.ts'
 import { quoteCall } from '../../src/engine/purchase/purchase.ts'
 import type { ActionResult } from '../../src/engine/payment/payment.ts'
 import { exactScheme } from '../../src/engine/x402/exact-evm/exact.ts'
+import { openFacilitators } from '../../src/engine/x402/facilitators/open-facilitators.ts'
 import { openX402Networks } from '../../src/engine/x402/exact-evm/exact-networks.ts'
 import { createX402 } from '../../src/engine/x402/x402.ts'
 import { VARIABLES } from '../../src/engine/app/setting-names.ts'
@@ -87,7 +88,7 @@ export async function startLife(world: World, index: number, number: number): Pr
     payTo: world.payTo,
     rpcUrls: { [BASE.chainId]: 'https://node.example' },
     signerKeys,
-    facilitators: [],
+    ...openFacilitators({ ...runtime, facilitators: [], ledger, report }),
     names: VARIABLES,
     ledger,
     owner,

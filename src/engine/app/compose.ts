@@ -8,6 +8,7 @@ import { openMppNetworks, type MppNetworks } from '../mpp/mpp.ts'
 import type { Protocol } from '../payment/protocol.ts'
 import type { SettingNames } from '../payment/setting-names.ts'
 import type { FacilitatorAccess } from '../x402/facilitators/facilitator-client.ts'
+import { openFacilitators } from '../x402/facilitators/open-facilitators.ts'
 import type { OnFacilitatorOutcome } from '../x402/facilitators/observed-facilitator.ts'
 import type { SvmAccount } from '../base/svm-signature.ts'
 import { exactSvmScheme } from '../x402/exact-svm/exact-svm.ts'
@@ -133,26 +134,20 @@ export function openNetworks(deps: NetworkDeps): AllNetworks {
   const { config, names, baseUrl, runtime, ledger, owner, log, report, noteFacilitator } = deps
   const { rpcUrls, mppRecipient: recipient, mppSecretKeys: secretKeys, schemes = [] } = config
   const context = { ...runtime, ledger, owner, now: ledger.now, report: log }
-  const x402 = openX402Networks({
-    ...runtime,
-    ...config,
-    names,
-    ledger,
-    owner,
-    report: log,
-    noteFacilitator,
-  })
+  const { facilitators } = config
+  const opened = openFacilitators({ ...context, facilitators, noteFacilitator })
+  const x402 = openX402Networks({ ...runtime, ...config, ...opened, names, ledger, owner, report: log })
   const { payToSolana = '', svmRpcUrls = {}, feePayers = [] } = config
   return {
     x402,
     svm: openSvmNetworks({
       ...context,
       ...config,
+      ...opened,
       payToSolana,
       svmRpcUrls,
       feePayers,
       names,
-      noteFacilitator,
     }),
     channels: openChannels({
       ...context,

@@ -3,20 +3,14 @@ import { isAddress, toChecksum } from '../../base/address.ts'
 import { Chain } from '../../chains/evm/chain.ts'
 import { CANNOT_LOOK, lookAtBlocks } from '../../chains/evm/finality.ts'
 import type { Every } from '../../base/every.ts'
-import type { Deadline, HttpTransport, RpcTransport } from '../../base/runtime.ts'
+import type { Deadline, RpcTransport } from '../../base/runtime.ts'
 import { onceResolved } from '../../base/once.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { findNetwork, NETWORKS, type Limits, type Network } from '../../base/networks.ts'
 import type { SettingNames } from '../../payment/setting-names.ts'
-import {
-  createFacilitator,
-  surveyFacilitators,
-  type Facilitator,
-  type FacilitatorAccess,
-} from '../facilitators/facilitator-client.ts'
+import { surveyFacilitators } from '../facilitators/facilitator-client.ts'
+import type { OpenFacilitators } from '../facilitators/open-facilitators.ts'
 import { createFacilitatorSettler } from './facilitator-settler.ts'
-import { observed, type OnFacilitatorOutcome } from '../facilitators/observed-facilitator.ts'
-import { ListingReports } from '../facilitators/listing-reports.ts'
 import type { ListingReport } from '../../payment/listing-report.ts'
 import { checkNetwork, warningsOf } from './network-check.ts'
 import { addressOfKey } from '../../chains/evm/signature.ts'
@@ -27,30 +21,24 @@ import { openContext, type SettlementContext } from './settlement-context.ts'
 import { type Settler } from './settler.ts'
 import type { OwnSettlement, SettleableNetwork } from './exact.ts'
 
-export interface NetworkSettings {
+/** `facilitators` settle where there is no signer. */
+export interface NetworkSettings extends OpenFacilitators {
   readonly payTo: string
   /** JSON-RPC endpoints by chain id. */
   readonly rpcUrls: Readonly<Record<number, string>>
   readonly signerKeys: readonly `0x${string}`[]
-  /** Settle where there is no signer; in order of preference. */
-  readonly facilitators: readonly FacilitatorAccess[]
   readonly names: SettingNames
   readonly ledger: Ledger
   /** Name of this process in leases. */
   readonly owner: string
-  /** To the facilitators. */
-  readonly http: HttpTransport
   /** To the nodes. */
   readonly caller: RpcTransport
   readonly now: () => number
-  readonly random: (bytes: number) => Uint8Array
   readonly sleep: (ms: number) => Promise<void>
   readonly every: Every
   readonly deadline: Deadline
   /** Takes a line for the operator. */
   readonly report: (line: string) => void
-  /** Called for each answer of a facilitator about a payment. */
-  readonly noteFacilitator?: OnFacilitatorOutcome | undefined
 }
 
 /** `changed`: other networks are offered from now on. */
@@ -85,12 +73,7 @@ export interface X402Networks {
  * before the first payment, and a new revision of the catalog keeps the signers of the old one.
  */
 export function openX402Networks(settings: NetworkSettings): X402Networks {
-  const { noteFacilitator } = settings
-  const facilitators = settings.facilitators.map((access) => {
-    const facilitator = createFacilitator(access, settings)
-    return noteFacilitator === undefined ? facilitator : observed(facilitator, noteFacilitator)
-  })
-  const listings = new ListingReports(settings)
+  const { facilitators, listings } = settings
   const contexts: Contexts = new Map()
   const own = new Map(
     NETWORKS.flatMap((network) => {
@@ -102,7 +85,7 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
   const settlers = new Map(
     NETWORKS.map((network) => [
       network.id,
-      onceResolved(() => openSettler(network, { ...settings, listings }, facilitators, own.get(network.id))),
+      onceResolved(() => openSettler(network, settings, own.get(network.id))),
     ]),
   )
   const accounts = [...new Set(settings.signerKeys.flatMap((key) => addressOfKey(key) ?? []))]
@@ -285,11 +268,10 @@ type Limited = (limits: Limits) => Settler
  */
 async function openSettler(
   network: Network,
-  settings: NetworkSettings & { readonly listings: ListingReports },
-  facilitators: readonly Facilitator[],
+  settings: NetworkSettings,
   openOwnContext: (() => Promise<OwnContext>) | undefined,
 ): Promise<Limited> {
-  const { rpcUrls, caller, deadline, now, sleep, listings } = settings
+  const { rpcUrls, facilitators, caller, deadline, now, sleep, listings } = settings
   const { id: networkId, chainId } = network
   const url = rpcUrls[chainId]
   const chain = url === undefined ? undefined : new Chain(url, caller, deadline)

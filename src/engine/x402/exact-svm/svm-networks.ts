@@ -1,19 +1,13 @@
 import { findSvmNetwork, SVM_NETWORKS, type SvmNetwork } from '../../base/networks.ts'
-import type { Deadline, HttpTransport, RpcTransport } from '../../base/runtime.ts'
+import type { Deadline, RpcTransport } from '../../base/runtime.ts'
 import { tokenAccountOf } from '../../base/token-account.ts'
 import { FeeLosses } from '../../chains/svm/fee-losses.ts'
 import type { SvmAccount } from '../../base/svm-signature.ts'
 import { SvmChain } from '../../chains/svm/svm-chain.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { SettingNames } from '../../payment/setting-names.ts'
-import {
-  createFacilitator,
-  surveyFacilitators,
-  takes,
-  type FacilitatorAccess,
-} from '../facilitators/facilitator-client.ts'
-import { ListingReports } from '../facilitators/listing-reports.ts'
-import { observed, type OnFacilitatorOutcome } from '../facilitators/observed-facilitator.ts'
+import { surveyFacilitators, takes } from '../facilitators/facilitator-client.ts'
+import type { OpenFacilitators } from '../facilitators/open-facilitators.ts'
 import { Reports } from '../exact-evm/reports.ts'
 import { PayerLimits } from '../exact-evm/payer-limits.ts'
 import type { X402Terms } from '../scheme.ts'
@@ -23,26 +17,22 @@ import { createSvmFacilitatorSettler } from './facilitator-settler.ts'
 import { checkSvmNetwork, svmWarningsOf } from './svm-check.ts'
 import type { SvmSettler } from './svm-settler.ts'
 
-interface SvmNetworkSettings {
+/** `facilitators` settle where there is no fee payer. */
+interface SvmNetworkSettings extends OpenFacilitators {
   /** The owner of the token account that is paid; empty when not set. */
   readonly payToSolana: string
   /** JSON-RPC endpoints by CAIP-2 id. */
   readonly svmRpcUrls: Readonly<Record<string, string>>
   /** In the operator’s order: offers name the first. */
   readonly feePayers: readonly SvmAccount[]
-  /** Settle where there is no fee payer; in order of preference. */
-  readonly facilitators: readonly FacilitatorAccess[]
   readonly names: SettingNames
   readonly ledger: Ledger
-  readonly http: HttpTransport
   readonly caller: RpcTransport
   readonly now: () => number
-  readonly random: (bytes: number) => Uint8Array
   readonly sleep: (ms: number) => Promise<void>
   readonly deadline: Deadline
   /** Takes a line for the operator. */
   readonly report: (line: string) => void
-  readonly noteFacilitator?: OnFacilitatorOutcome | undefined
 }
 
 type Look = (x402: X402Terms, report: (line: string) => void) => Promise<'as before' | 'changed'>
@@ -65,12 +55,7 @@ export interface SvmNetworks {
 
 /** A network is offered when it can settle: an RPC endpoint and a fee payer, or a facilitator that names its own. */
 export function openSvmNetworks(settings: SvmNetworkSettings): SvmNetworks {
-  const { noteFacilitator, payToSolana: payTo, now } = settings
-  const facilitators = settings.facilitators.map((access) => {
-    const facilitator = createFacilitator(access, settings)
-    return noteFacilitator === undefined ? facilitator : observed(facilitator, noteFacilitator)
-  })
-  const listings = new ListingReports(settings)
+  const { facilitators, payToSolana: payTo, now } = settings
   const chains = new Map(
     SVM_NETWORKS.flatMap(({ id }) => {
       const url = settings.svmRpcUrls[id]
@@ -87,13 +72,7 @@ export function openSvmNetworks(settings: SvmNetworkSettings): SvmNetworks {
 
   function settlerOf(network: SvmNetwork): SvmSettler {
     const chain = chains.get(network.id)
-    const theirs = createSvmFacilitatorSettler({
-      ...settings,
-      networkId: network.id,
-      facilitators,
-      chain,
-      listings,
-    })
+    const theirs = createSvmFacilitatorSettler({ ...settings, networkId: network.id, chain })
     if (chain === undefined || !isOwn(network)) return theirs
     const ours = createOwnSettler({
       ...settings,

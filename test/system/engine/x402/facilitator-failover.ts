@@ -1,5 +1,4 @@
 /** Several facilitators: another one is asked only while the one before has seen nothing of the payment. */
-import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { USUAL_CHANNELS } from '../../../../src/engine/catalog/catalog.ts'
@@ -11,6 +10,7 @@ import {
   openX402Networks,
   type NetworkSettings,
 } from '../../../../src/engine/x402/exact-evm/exact-networks.ts'
+import { openFacilitators } from '../../../../src/engine/x402/facilitators/open-facilitators.ts'
 import { readProblem } from '../../../support/http.ts'
 import { openFacilitator, type FacilitatorServer } from '../../../support/facilitator.ts'
 import {
@@ -250,18 +250,22 @@ t.test('refuses work, uncharged, while every facilitator is away, and keeps the 
 
 /** A settler of another process, with these means. */
 async function settlerWith(means: Pick<NetworkSettings, 'rpcUrls' | 'signerKeys'>): Promise<Settler> {
+  const report = (): void => undefined
   const tills = openX402Networks({
     ...means,
+    ...openFacilitators({
+      ...systemRuntime,
+      facilitators: opened.map(({ url, token }) => ({ url, token })),
+      ledger,
+      report,
+    }),
     payTo: shop.payTo,
-    facilitators: opened.map(({ url, token }) => ({ url, token })),
     names: VARIABLES,
     ledger,
     owner: 'another process',
-    report: () => undefined,
-    http: systemRuntime.http,
+    report,
     caller: fetch,
     now: () => Date.now(),
-    random: (bytes) => randomBytes(bytes),
     every: systemRuntime.every,
     deadline: systemRuntime.deadline,
     sleep: async (ms) => {

@@ -6,6 +6,10 @@ import {
   openX402Networks,
   type NetworkSettings,
 } from '../../../../src/engine/x402/exact-evm/exact-networks.ts'
+import {
+  openFacilitators,
+  type OpenFacilitators,
+} from '../../../../src/engine/x402/facilitators/open-facilitators.ts'
 import { USUAL_CHANNELS } from '../../../../src/engine/catalog/catalog.ts'
 import { startBase } from '../../../support/base-chain.ts'
 import { openRpcProxy } from '../../../support/rpc-proxy.ts'
@@ -42,8 +46,10 @@ const ledger: Ledger = {
   close: unused,
 }
 
-function tillsWith(settings: Partial<NetworkSettings>) {
-  return openX402Networks({
+type TestSettings = Omit<NetworkSettings, keyof OpenFacilitators> & Parameters<typeof openFacilitators>[0]
+
+function tillsWith(settings: Partial<TestSettings>) {
+  const all = {
     payTo: PAY_TO,
     rpcUrls: { 8453: 'https://node.example' },
     signerKeys: [randomKey()],
@@ -60,7 +66,8 @@ function tillsWith(settings: Partial<NetworkSettings>) {
     deadline: unused,
     report: unused,
     ...settings,
-  })
+  }
+  return openX402Networks({ ...all, ...openFacilitators(all) })
 }
 
 const x402 = {
@@ -128,7 +135,7 @@ t.test(
 )
 
 /** What the operator reads when every facilitator answers this to GET /supported. */
-async function surveyed(answer: () => Promise<Response>, settings: Partial<NetworkSettings> = {}) {
+async function surveyed(answer: () => Promise<Response>, settings: Partial<TestSettings> = {}) {
   const told: string[] = []
   const asked: string[] = []
   const http = httpOver(async (input, init) => {
