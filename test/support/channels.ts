@@ -47,8 +47,8 @@ export async function openChannelShop(
   }) as ChannelShop
 }
 
-/** The client of the x402 SDK as it comes from the registry, with a node of its own. */
-export function channelClient(key: Hex, rpcUrl: string, transport: typeof fetch = fetch) {
+/** The client of the x402 SDK as it comes from the registry, with a node of its own; it keeps the state of its channel. */
+export function openChannelClient(key: Hex, rpcUrl: string) {
   const chain = createPublicClient({ chain: base, transport: http(rpcUrl) })
   const account = privateKeyToAccount(key)
   const signer = {
@@ -57,7 +57,12 @@ export function channelClient(key: Hex, rpcUrl: string, transport: typeof fetch 
     readContract: chain.readContract,
   }
   const scheme = new BatchSettlementEvmScheme(signer as never)
-  const client = new x402Client().register('eip155:*', scheme)
+  return { scheme, client: new x402Client().register('eip155:*', scheme) }
+}
+
+/** The same, with a fetch that pays. */
+export function channelClient(key: Hex, rpcUrl: string, transport: typeof fetch = fetch) {
+  const { scheme, client } = openChannelClient(key, rpcUrl)
   return { scheme, fetch: wrapFetchWithPayment(transport, client) as typeof fetch }
 }
 

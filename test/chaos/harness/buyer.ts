@@ -119,22 +119,25 @@ function attempts(settings: BuyerSettings, purchase: Purchase): () => Promise<vo
   const paying = method.client(key, transport)
   let patience = 1
   let header: string | undefined
+  const { sign } = method
+  const stock = async (): Promise<void> => {
+    const { url, init } = requestFor(purchase, anyUrl())
+    await paying(url, { ...init, signal: AbortSignal.timeout(MAX_REQUEST_MS) })
+  }
   // A new payment for a call with effects is a second purchase: only the same payment identifies the first.
   switch (purchase.route.hasEffect ? 'same-payment' : strategy) {
     case 'same-payment':
+      if (sign === undefined) return stock
       return async () => {
         const { url, init } = requestFor(purchase, anyUrl())
-        header ??= await method.sign(url, key, (input) => transport(input, init))
+        header ??= await sign(url, key, (input) => transport(input, init))
         const headers = { ...init.headers, [method.header]: header }
         const response = await transport(url, { ...init, headers })
         // A 402 says that nothing was charged, so the buyer may sign again.
         if (response.status === 402) header = undefined
       }
     case 'stock':
-      return async () => {
-        const { url, init } = requestFor(purchase, anyUrl())
-        await paying(url, { ...init, signal: AbortSignal.timeout(MAX_REQUEST_MS) })
-      }
+      return stock
     case 'impatient':
       return async () => {
         patience *= 1.3
@@ -197,7 +200,7 @@ async function readAnswer(
     return '200 for other arguments'
   }
   const { origin: from } = new URL(request.url)
-  const transaction = method.receiptOf(response) ?? transactionIn(ending)
+  const transaction = method.receiptOf(response, ending)
   purchase.answer = {
     from,
     requestedAt,
@@ -211,12 +214,6 @@ async function readAnswer(
 
 /** Begins the last event of a stream whose charge its headers could not state. */
 const RECEIPT_EVENT = 'event: receipt\ndata: '
-
-function transactionIn(event: string | undefined): string | undefined {
-  if (event === undefined) return undefined
-  const told = JSON.parse(event) as { readonly 'x402/payment-response': { readonly transaction: string } }
-  return told['x402/payment-response'].transaction
-}
 
 /** The JSON of an answer, or the data that all events of a stream repeat. */
 function messageIn(text: string): string {

@@ -14,6 +14,7 @@ import { openPurchaseLog, type PurchaseLog } from './purchase-log.ts'
 import { seededRandom, type SeededRandom } from './seeded-random.ts'
 import type { StoreName } from './store.ts'
 import { countTotals, isSettled, ledgerMismatches, type Evidence, type Totals } from './totals.ts'
+import { openChannelMethod } from './channels.ts'
 import { openSvm } from './svm.ts'
 import { openUpto } from './upto.ts'
 import { openX402 } from './x402.ts'
@@ -21,6 +22,7 @@ import { openX402 } from './x402.ts'
 const METHODS = {
   x402: (random: SeededRandom, secrets: Secrets) => openX402(random, secrets),
   upto: openUpto,
+  channels: openChannelMethod,
   svm: openSvm,
   mpp: openMpp,
 }
@@ -29,7 +31,7 @@ export interface ChaosSettings {
   readonly kills: number
   readonly processes: number
   readonly store: StoreName
-  /** How buyers pay: by scheme exact of x402 on an EVM chain or on Solana, by its scheme upto, or by MPP. */
+  /** How buyers pay: by scheme exact of x402 on an EVM chain or on Solana, by its schemes upto or batch-settlement, or by MPP. */
   readonly protocol: keyof typeof METHODS
   readonly buyers: number
   readonly seed: number
@@ -104,7 +106,7 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosResult> {
     const recoveryMs = await untilSettled(ledger)
     await Promise.all(buyers.map((buyer) => resendUnanswered(buyer)))
     await untilSettled(ledger)
-    if (log.reorganizations.length > 0) await untilEqual(ledger, method)
+    await untilEqual(ledger, method)
     phase = 'ended'
     await ticking
     const output = await cluster.stop()
@@ -112,12 +114,12 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosResult> {
     const records = await recordsOf(ledger)
     await ledger.close()
     const { upstream } = cluster
-    const charges = await method.charges()
+    const charges = await method.charges(records)
     const evidence: Evidence = {
       outcomes: matchCharges(log, charges),
       charges,
       records,
-      referenceOfKey: method.referenceOfKey,
+      method,
       runs: upstream.runs(),
       writes: upstream.writes,
       effects: upstream.effects,
@@ -217,8 +219,8 @@ async function untilSettled(ledger: Ledger): Promise<number> {
 async function untilEqual(ledger: Ledger, method: PaymentMethod): Promise<void> {
   const start = Date.now()
   const differ = async (): Promise<boolean> => {
-    const [records, charges] = [await recordsOf(ledger), await method.charges()]
-    return ledgerMismatches({ charges, records, referenceOfKey: method.referenceOfKey }).length > 0
+    const records = await recordsOf(ledger)
+    return ledgerMismatches({ charges: await method.charges(records), records, method }).length > 0
   }
   while (Date.now() - start < RECOVERY_MS && (await differ())) await delay(1_000)
 }

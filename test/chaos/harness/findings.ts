@@ -24,7 +24,8 @@ const FINDINGS: readonly (readonly [string, (outcome: PurchaseOutcome) => boolea
 
 /** Every purchase without exactly one charge and one answer, with all that is known of it, line by line. */
 export function describeFindings(evidence: Evidence): string[] {
-  const { outcomes, records, referenceOfKey } = evidence
+  const { outcomes, records, method } = evidence
+  const { referenceOfKey } = method
   const recordOf = new Map(records.map((record) => [referenceOfKey(record.key), record]))
   const mismatches = ledgerMismatches(evidence)
   const ofPurchases = outcomes.flatMap((outcome, index) => {

@@ -17,7 +17,7 @@ const kills = Number(values.kills)
 const processes = Number(values.processes)
 const reorgSeconds = Number(values.reorg)
 const store = oneOf(['lmdb', 'redis'] as const, values.ledger)
-const protocol = oneOf(['x402', 'svm', 'upto', 'mpp'] as const, values.protocol)
+const protocol = oneOf(['x402', 'svm', 'upto', 'channels', 'mpp'] as const, values.protocol)
 const of = `${processes} process${processes === 1 ? '' : 'es'}`
 console.log(
   `seed ${seed}: ${kills} kills of ${of}, paid by ${protocol}, ledger in ${store}, ${reorgSeconds === 0 ? 'no reorganization' : `a reorganization every ${reorgSeconds} s`}`,

@@ -50,6 +50,7 @@ export async function openMpp(random: SeededRandom, secrets: Secrets): Promise<P
       return signTempo(chain.rpcUrl, key, Challenge.fromResponse(response))
     },
     referenceOf: (header) => referenceOf(String(openCredential(header).challenge['id'])),
+    transactionOf: ({ transaction }) => transaction,
     referenceOfKey: (key) => referenceOf(key.slice(key.indexOf(':') + 1)),
     charges: async () => {
       const logs = await client.getLogs({

@@ -1,3 +1,4 @@
+import type { PaymentRecord, Receipt } from '../../../src/engine/ledger/payment-record.ts'
 import type { Hex } from '../../support/payment.ts'
 import type { ChaosRoute } from './routes.ts'
 import type { Reorganization } from './reorganization.ts'
@@ -16,15 +17,20 @@ export interface PaymentMethod {
   wallet(): Promise<Hex>
   /** The client as it comes from the registry; `transport` carries its requests. */
   client(key: Hex, transport: typeof fetch): typeof fetch
-  /** Signs one payment for the 402 of a request; resolves to the header’s value. */
-  sign(url: string, key: Hex, transport: typeof fetch): Promise<string>
+  /**
+   * Signs one payment for the 402 of a request; resolves to the header’s value. Undefined where the client itself signs
+   * the same payment again until it is answered.
+   */
+  readonly sign: ((url: string, key: Hex, transport: typeof fetch) => Promise<string>) | undefined
   /** The payment reference, which the chain shows for this payment only: from its header, and from its key in the ledger. */
   readonly referenceOf: (header: string) => string
   readonly referenceOfKey: (key: string) => string
-  /** Every transfer to the seller. */
-  charges(): Promise<Charge[]>
-  /** Transaction of the receipt in an answer. */
-  readonly receiptOf: (answer: Response) => string | undefined
+  /** Every transfer to the seller; `records`: what the ledger has, for charges that only their sum shows on the chain. */
+  charges(records: readonly PaymentRecord[]): Promise<Charge[]>
+  /** Transaction of the receipt in an answer, or in the data of its last event. */
+  readonly receiptOf: (answer: Response, event: string | undefined) => string | undefined
+  /** The same of a receipt in the ledger. */
+  readonly transactionOf: (receipt: Receipt) => string
   /** Advances the chain once; called repeatedly during the run. */
   tick(): Promise<void>
   /** Replaces the newest blocks of the chain; undefined when there is no transaction in them. */
@@ -35,6 +41,7 @@ export interface PaymentMethod {
 export interface Charge {
   /** Reference of the payment that moved the money. */
   readonly reference: string
+  /** Its transaction, or what else tells it from other charges. */
   readonly transaction: string
   /** In atomic units of a currency with six decimals. */
   readonly amount: bigint

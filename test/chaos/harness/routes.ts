@@ -61,14 +61,17 @@ export const FIXED_ROUTES: readonly ChaosRoute[] = [
   }),
 ]
 
-/** 0.001 and 0.0001 for each 10 of `n`, in proportion, rounded up; at most 0.02. */
+/**
+ * 0.001 and 0.0001 for each 10 of `n`, in proportion, rounded up; at most 0.020001. The odd ceiling keeps the sums apart that
+ * a channel may be charged: no charge and the next price make another ceiling.
+ */
 function meteredPrice(n: number): bigint {
   const price = 1_000n + BigInt(n) * 10n
-  return price < 20_000n ? price : 20_000n
+  return price < 20_001n ? price : 20_001n
 }
 
 const METERED =
-  '{ base: 0.001, metered: [{ value_of: /n, unit: 10, price: 0.0001 }], ceiling: 0.02, if_missing: 0.02 }'
+  '{ base: 0.001, metered: [{ value_of: /n, unit: 10, price: 0.0001 }], ceiling: 0.020001, if_missing: 0.020001 }'
 
 /** Routes whose price follows from the answer, some above their ceiling; only a scheme that charges less than was signed buys them. */
 export const METERED_ROUTES: readonly ChaosRoute[] = [

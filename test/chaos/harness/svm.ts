@@ -75,6 +75,7 @@ export async function openSvm(random: SeededRandom, secrets: Secrets): Promise<P
       const payment: Json = JSON.parse(Buffer.from(header, 'base64').toString('utf8'))
       return read(textOf(at(payment, 'payload', 'transaction'))).reference
     },
+    transactionOf: ({ transaction }) => transaction,
     referenceOfKey: (key) => key.slice(key.lastIndexOf(':') + 1),
     charges: async () => chargesTo(chain, await svmTokenAccount(seller.address)),
     receiptOf: (answer) => {

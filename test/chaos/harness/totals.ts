@@ -1,6 +1,6 @@
 import type { PaymentRecord } from '../../../src/engine/ledger/payment-record.ts'
 import type { PurchaseOutcome } from './match-charges.ts'
-import type { Charge } from './payment-method.ts'
+import type { Charge, PaymentMethod } from './payment-method.ts'
 import type { Effect, WriteState } from './upstream.ts'
 
 /** The result of a run, counted from the chain, the buyers’ log and the upstream, and compared with the ledger. */
@@ -46,7 +46,7 @@ export interface Evidence {
   /** Every payment that moved money. */
   readonly charges: readonly Charge[]
   readonly records: readonly PaymentRecord[]
-  readonly referenceOfKey: (key: string) => string
+  readonly method: Pick<PaymentMethod, 'referenceOfKey' | 'transactionOf'>
   readonly runs: number
   readonly writes: ReadonlyMap<string, WriteState>
   readonly effects: ReadonlyMap<string, Effect>
@@ -88,16 +88,16 @@ export function countTotals(evidence: Evidence): Totals {
 export function ledgerMismatches({
   charges,
   records,
-  referenceOfKey,
-}: Pick<Evidence, 'charges' | 'records' | 'referenceOfKey'>): string[] {
-  const charged = records.filter(({ receipt }) => receipt !== undefined)
+  method: { referenceOfKey, transactionOf },
+}: Pick<Evidence, 'charges' | 'records' | 'method'>): string[] {
   const onChain = new Set(
     charges.map(({ reference, transaction, amount }) => `${reference} ${transaction} ${amount}`),
   )
   const inLedger = new Set(
-    charged.map(({ key, amount, receipt }) => {
-      const moved = receipt?.amount === amount ? amount : `${receipt?.amount}, with an answer for ${amount}`
-      return `${referenceOfKey(key)} ${receipt?.transaction} ${moved}`
+    records.flatMap(({ key, amount, receipt }) => {
+      if (receipt === undefined) return []
+      const moved = receipt.amount === amount ? amount : `${receipt.amount}, with an answer for ${amount}`
+      return [`${referenceOfKey(key)} ${transactionOf(receipt)} ${moved}`]
     }),
   )
   return [

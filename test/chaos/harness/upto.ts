@@ -6,14 +6,15 @@ import { signPermit, uptoFetch } from '../../support/upto.ts'
 import type { Charge, PaymentMethod } from './payment-method.ts'
 import { FIXED_ROUTES, METERED_ROUTES } from './routes.ts'
 import type { SeededRandom } from './seeded-random.ts'
-import { openX402, type SchemeMethod } from './x402.ts'
+import { nonceInKey, openX402, transactionIn, type SchemeMethod } from './x402.ts'
 
 const TRANSFER = parseAbiItem('event Transfer(address indexed from, address indexed to, uint256 value)')
 const MUCH = 2n ** 255n
 
 const UPTO: SchemeMethod = {
-  name: 'upto',
   routes: [...FIXED_ROUTES, ...METERED_ROUTES],
+  terms: 'schemes: [upto]',
+  env: {},
   prepare: (onchain, wallet) => onchain.approvePermit2(wallet, MUCH),
   client: (key, transport) => uptoFetch(key, undefined, transport),
   sign: async (url, key, transport) => (await signPermit(await challengeOf(url, transport), key)).header,
@@ -23,7 +24,10 @@ const UPTO: SchemeMethod = {
     }
     return referenceOf(BigInt(payload.permit2Authorization.nonce))
   },
-  charges: (_onchain, rpcUrl, payTo) => chargesTo(rpcUrl, payTo),
+  charges: ({ rpcUrl, payTo }) => chargesTo(rpcUrl, payTo),
+  referenceOfKey: nonceInKey,
+  receiptIn: transactionIn,
+  transactionOf: ({ transaction }) => transaction,
 }
 
 /** The scheme that charges at most what was signed, for fixed and metered prices. */

@@ -1,5 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { isJsonObject, type Json, type JsonObject } from '../../../src/engine/base/json.ts'
+import type { PaymentRecord } from '../../../src/engine/ledger/payment-record.ts'
 import { startBase, onchainClient, type OnchainClient } from '../../support/base-chain.ts'
+import { at } from '../../support/documents.ts'
 import { openRpcProxy } from '../../support/rpc-proxy.ts'
 import {
   addressOf,
@@ -18,26 +21,56 @@ import { noteTransactions, reorganize } from './reorganization.ts'
 import { FIXED_ROUTES } from './routes.ts'
 
 /** What differs between schemes of x402 that are settled on one chain. */
-export interface SchemeMethod extends Pick<PaymentMethod, 'routes' | 'client' | 'sign' | 'referenceOf'> {
-  readonly name: string
+export interface SchemeMethod extends Pick<
+  PaymentMethod,
+  'routes' | 'sign' | 'referenceOf' | 'referenceOfKey' | 'env' | 'transactionOf'
+> {
+  /** Names the scheme below `x402` in the catalog. */
+  readonly terms: string
   /** What a new wallet does before its first payment. */
   prepare(onchain: OnchainClient, wallet: Hex): Promise<void>
-  charges(onchain: OnchainClient, rpcUrl: string, payTo: Hex): Promise<Charge[]>
+  client(key: Hex, transport: typeof fetch, rpcUrl: string): typeof fetch
+  charges(paid: Paid): Promise<Charge[]>
+  /** Transaction of a PAYMENT-RESPONSE. */
+  readonly receiptIn: (response: JsonObject) => string | undefined
+}
+
+/** Where the money has moved. */
+export interface Paid {
+  readonly onchain: OnchainClient
+  readonly rpcUrl: string
+  readonly payTo: Hex
+  /** What the ledger has. */
+  readonly records: readonly PaymentRecord[]
+}
+
+/** Keys of payments end with their nonce. */
+export function nonceInKey(key: string): string {
+  return key.slice(key.lastIndexOf(':') + 1)
+}
+
+/** The member that names the transaction of a charge. */
+export function transactionIn({ transaction }: JsonObject): string | undefined {
+  return typeof transaction === 'string' ? transaction : undefined
 }
 
 const EXACT: SchemeMethod = {
-  name: 'exact',
+  terms: 'schemes: [exact]',
+  env: {},
   routes: FIXED_ROUTES,
   prepare: async () => undefined,
   client: stockFetch,
   sign: async (url, key, transport) => (await sign(await challengeOf(url, transport), key)).header,
   referenceOf: (header) => nonceOf(header).toLowerCase(),
-  charges: async (onchain) =>
+  referenceOfKey: nonceInKey,
+  charges: async ({ onchain }) =>
     (await onchain.uses()).map(({ nonce, transaction, amount }) => ({
       reference: nonce.toLowerCase(),
       transaction,
       amount,
     })),
+  receiptIn: transactionIn,
+  transactionOf: ({ transaction }) => transaction,
 }
 
 const GAS = 10n ** 20n
@@ -64,14 +97,16 @@ export async function openX402(
   secrets.add('the signer’s key', settlerKey.slice(2))
   secrets.add('an RPC endpoint', node.url)
   const payTo = addressOf(randomKey())
-  const { routes, client, sign: signFor, referenceOf } = scheme
+  const { routes, sign: signFor, referenceOf, referenceOfKey, transactionOf } = scheme
   return {
     routes,
-    client,
+    client: (key, transport) => scheme.client(key, transport, chain.rpcUrl),
     sign: signFor,
     referenceOf,
-    catalogYaml: `x402: { networks: [base], schemes: [${scheme.name}], timeout: 60s }`,
-    env: { PAY_TO: payTo, SETTLER_PRIVATE_KEY: settlerKey, RPC_URL_8453: node.url },
+    referenceOfKey,
+    transactionOf,
+    catalogYaml: `x402: { networks: [base], ${scheme.terms}, timeout: 60s }`,
+    env: { ...scheme.env, PAY_TO: payTo, SETTLER_PRIVATE_KEY: settlerKey, RPC_URL_8453: node.url },
     header: 'payment-signature',
     wallet: async () => {
       const key = randomKey()
@@ -79,12 +114,13 @@ export async function openX402(
       await scheme.prepare(onchain, addressOf(key))
       return key
     },
-    referenceOfKey: (key) => key.slice(key.lastIndexOf(':') + 1),
-    charges: () => scheme.charges(onchain, chain.rpcUrl, payTo),
-    receiptOf: (answer) => {
-      if (!answer.headers.has('payment-response')) return undefined
-      const { transaction } = readHeader(answer, 'payment-response')
-      return typeof transaction === 'string' ? transaction : undefined
+    charges: (records) => scheme.charges({ onchain, rpcUrl: chain.rpcUrl, payTo, records }),
+    receiptOf: (answer, event) => {
+      if (answer.headers.has('payment-response'))
+        return scheme.receiptIn(readHeader(answer, 'payment-response'))
+      const told: Json | undefined =
+        event === undefined ? undefined : at(JSON.parse(event), 'x402/payment-response')
+      return isJsonObject(told) ? scheme.receiptIn(told) : undefined
     },
     tick: async () => {
       await onchain.setMining('manual')
