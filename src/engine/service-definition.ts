@@ -170,7 +170,7 @@ export interface Terminal {
  * Gives a service definition its types.
  *
  * @example
- * import { defineService } from 'ratecard'
+ * import { defineService } from 'ratecard/service'
  *
  * export const service = defineService({
  *   env: (variables) => ({ greeting: variables.text('GREETING') ?? 'Hello' }),

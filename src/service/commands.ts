@@ -1,4 +1,4 @@
-import type { ServiceCommand } from 'ratecard'
+import type { ServiceCommand } from 'ratecard/service'
 import type { Settings } from './settings.ts'
 
 const WALLET = { value: '0x…', text: 'address of the wallet' }

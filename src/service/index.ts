@@ -1,4 +1,4 @@
-import { defineService } from 'ratecard'
+import { defineService } from 'ratecard/service'
 import { COMMANDS } from './commands.ts'
 import { readSettings } from './settings.ts'
 import { MetricsBySource } from './sources/source-metrics.ts'

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import type { Variables } from 'ratecard'
+import type { Variables } from 'ratecard/service'
 
 /** The environment variables of this service. */
 export interface Settings {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { ServiceContext, ServiceStores, Serving, StandIns } from 'ratecard'
+import type { ServiceContext, ServiceStores, Serving, StandIns } from 'ratecard/service'
 import type { HandlerMap } from 'ratecard/handler'
 import { chooseEmbedder } from './memory/choose-embedder.ts'
 import { wayOf } from './memory/embedder.ts'

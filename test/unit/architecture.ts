@@ -312,7 +312,7 @@ t.test('each entry of the package writes its exports out', async (t) => {
     readonly exports: Readonly<Record<string, string | { readonly types: string }>>
   }
   const entries = Object.values(exports).flatMap((each) => (typeof each === 'string' ? [] : [each.types]))
-  t.equal(entries.length, 4)
+  t.equal(entries.length, 5)
   for (const entry of entries) {
     const text = readFileSync(join(SRC, entry.replace(/^\.\/dist\/(.*)\.d\.ts$/, '$1.ts')), 'utf8')
     t.notMatch(text, /^export \*/m, entry)

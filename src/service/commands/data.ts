@@ -1,4 +1,4 @@
-import type { ServiceCall } from 'ratecard'
+import type { ServiceCall } from 'ratecard/service'
 import type { Settings } from '../settings.ts'
 import { runtimeOf } from '../shop.ts'
 import { LISTS } from '../sources/sanctions/lists.ts'

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { type ServiceCall } from 'ratecard'
+import type { ServiceCall } from 'ratecard/service'
 import { isAddress } from 'ratecard/handler'
 import { chooseEmbedder } from '../memory/choose-embedder.ts'
 import { wayOf } from '../memory/embedder.ts'

@@ -1,4 +1,4 @@
-import type { SourceFigures } from 'ratecard'
+import type { SourceFigures } from 'ratecard/service'
 
 /** Fields counted for one source; further ones are counted together. */
 const MOST_FIELDS = 50
