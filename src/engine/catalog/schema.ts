@@ -391,7 +391,7 @@ const payments = {
                 minimum: 1,
                 maximum: 12,
                 description:
-                  'Blocks that confirm a payment, its own included; buyers wait for them. Default: 1.',
+                  'Blocks that confirm a payment, its own included; buyers wait for them. Default: 1. A payment whose block comes in its last ten seconds waits for 4 at least.',
               },
               max_fee_gwei: {
                 type: 'number',

@@ -1,5 +1,5 @@
 import type { Address } from '../base/address.ts'
-import { blockOf } from '../chains/evm/finality.ts'
+import { blockOf, isSafe } from '../chains/evm/finality.ts'
 import { isTransfer, type Transfer } from '../chains/evm/transfer-log.ts'
 import { isHex, Chain, type TransactionReceipt } from '../chains/evm/chain.ts'
 import { isRevert } from '../chains/evm/json-rpc.ts'
@@ -82,7 +82,7 @@ export async function send(context: ChainContext, transfer: PayerTransfer): Prom
 /** Finds the outcome of a transaction that another attempt has sent, or was about to send. */
 export async function resume(context: ChainContext, transfer: PayerTransfer): Promise<Settlement> {
   const seen = await findReceipt(context, transfer)
-  if (seen !== undefined) return seen
+  if (seen !== undefined && seen.kind !== 'unknown') return seen
   if (context.now() < transfer.validBefore) await broadcast(context, transfer.transaction)
   return wait(context, transfer)
 }
@@ -96,8 +96,14 @@ export async function broadcast(
 }
 
 async function wait(context: ChainContext, transfer: PayerTransfer): Promise<Settlement> {
-  const look = async (): Promise<Settlement | undefined> =>
-    (await findReceipt(context, transfer)) ?? (await failExpired(context, transfer))
+  let mined = false
+  const look = async (): Promise<Settlement | undefined> => {
+    const seen = await findReceipt(context, transfer)
+    // A block that is undone takes its transactions with it, and not every node puts them back into its pool.
+    if (mined && seen === undefined) await broadcast(context, transfer.transaction)
+    mined = seen !== undefined
+    return seen === undefined || seen.kind === 'unknown' ? failExpired(context, transfer) : seen
+  }
   return (await poll(context, PACE, look)) ?? UNCONFIRMED
 }
 
@@ -118,13 +124,16 @@ async function failExpired(
   return { ...SETTLEMENT_FAILED, ...blockOf({ block, blockHash }) }
 }
 
-/** How it ended, if it is in a block. */
+/** How it ended, if it is in a block; unknown while that block does not count. */
 export async function findReceipt(
-  { chain }: ChainContext,
+  context: ChainContext,
   transfer: PayerTransfer,
 ): Promise<Settlement | undefined> {
-  const seen = await chain.receipt(transfer.transaction.hash)
-  return seen.kind === 'result' && seen.result !== null ? readReceipt(transfer, seen.result) : undefined
+  const seen = await context.chain.receipt(transfer.transaction.hash)
+  if (seen.kind !== 'result' || seen.result === null) return undefined
+  return (await isSafe(context, seen.result, transfer.validBefore))
+    ? readReceipt(transfer, seen.result)
+    : UNCONFIRMED
 }
 
 function readReceipt(

@@ -4,6 +4,27 @@ import type { Block, Chain, TransactionReceipt } from './chain.ts'
 /** Blocks, its own included, after which a block counts as final: two epochs of Ethereum. */
 export const FINAL_BLOCKS = 64
 
+/** Before the end of a payment, the time in which it may be too late to send it again when its block is undone. */
+const LATE_MS = 10_000
+/** Blocks, its own included, that a settlement of that time must have before it counts. */
+const LATE_BLOCKS = 4n
+
+/**
+ * Whether a settlement that a block shows may count: a block that came so late that nobody could send the payment again
+ * has to be deeper. Asks the node only near `validBefore`, in milliseconds since the epoch, and afterwards.
+ */
+export async function isSafe(
+  { chain, now }: { readonly chain: Chain; readonly now: () => number },
+  { block: number }: Pick<TransactionReceipt, 'block'>,
+  validBefore: number,
+): Promise<boolean> {
+  const late = validBefore - LATE_MS
+  if (now() < late) return true
+  const [head, mined] = await Promise.all([chain.blockNumber(), chain.block(number)])
+  if (head.kind !== 'result' || mined.kind !== 'result') return false
+  return Number(mined.result.timestamp) * 1000 < late || head.result - number + 1n >= LATE_BLOCKS
+}
+
 /** What a look at a block has shown. */
 export type BlockStanding =
   | { readonly kind: 'final' }

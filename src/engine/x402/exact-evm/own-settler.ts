@@ -9,7 +9,7 @@ import type { OwnTransaction, SettlementAttempt } from '../../ledger/payment-rec
 import { SETTLEMENT_FAILED, UNCONFIRMED, type Journal, type Settlement } from '../../payment/settlement.ts'
 import { verifyErc1271 } from './contract-wallet.ts'
 import { findSigned } from '../../chains/evm/eip3009/transfer-call.ts'
-import { isOver } from '../../chains/evm/finality.ts'
+import { isOver, isSafe } from '../../chains/evm/finality.ts'
 import { explainFailure, leftOut, type LeftOut } from './failed-transaction.ts'
 import { findTransfer, onchainStatus, settled } from './onchain-status.ts'
 import type { Order } from './order.ts'
@@ -164,7 +164,7 @@ async function follow(
       return outcome.kind === 'failed' ? leftOut(outcome) : outcome
     }
     case 'sent':
-      return confirm(context, expected, sent.transaction, since, sent)
+      return confirm(context, { expected, validBefore }, sent.transaction, since, sent)
   }
 }
 
@@ -195,7 +195,7 @@ export async function resume(
     const isMined = known?.kind === 'settled' && known.receipt.transaction === transaction.hash
     if (known !== undefined && !isMined) return known
   }
-  const outcome = await confirm(context, expected, transaction, since)
+  const outcome = await confirm(context, { expected, validBefore }, transaction, since)
   return outcome.kind === 'left out' ? failureOf(outcome) : outcome
 }
 
@@ -245,7 +245,7 @@ async function submit(chain: Chain, raw: string | undefined): Promise<'sent' | '
 /** Waits for the block of a transaction, and for those above it that are asked for. */
 async function confirm(
   context: SettlementContext,
-  expected: ExpectedPayment,
+  { expected, validBefore }: Pick<Order, 'expected' | 'validBefore'>,
   transaction: OwnTransaction,
   since: number,
   tracked: Tracked = {
@@ -270,7 +270,7 @@ async function confirm(
     const counts =
       head === undefined ||
       (head.kind === 'result' && seen.result.block + BigInt(limits.confirmations) - 1n <= head.result)
-    if (!counts) return undefined
+    if (!counts || !(await isSafe(context, seen.result, validBefore))) return undefined
     tracked.mined(seen.result)
     const { succeeded, logs, hash, gasCost } = seen.result
     const { members = Math.max(1, tracked.payers.length) } = transaction

@@ -268,6 +268,21 @@ t.test('replaces a thread that dies during a question, and leaves the payment as
   t.strictSame(counter.reports, [], 'an end that was ordered is no news')
 })
 
+t.test(
+  'counts a transaction that comes into a block at the end of its time under three more blocks',
+  async (t) => {
+    const signed = await fresh()
+    const ahead = 20
+    await chain.ask('evm_increaseTime', [ahead])
+    clock.ahead = ahead * 1_000
+    const newest = async (): Promise<number> => Number(await chain.ask('eth_blockNumber', []))
+    const settlement = await settle(signed.payment)
+    const late = settlement.kind === 'settled' ? (settlement.receipt.block?.number ?? Infinity) : Infinity
+    t.ok((await newest()) - late >= 3)
+    t.strictSame(await charges(signed), [5_000n])
+  },
+)
+
 t.test('reports a transaction as failed only when its time is over on the chain', async (t) => {
   const signed = await fresh()
   // The bytes are lost, as behind a node that has taken them and has them no more.

@@ -147,6 +147,32 @@ t.test('counts a payment under three blocks when three are required', async (t) 
   t.equal((await chainControl.newest()) - block, 2)
 })
 
+t.test(
+  'counts a payment that comes into a block at the end of its time under three more blocks',
+  async (t) => {
+    const proxy = await openRpcProxy(chain.rpcUrl)
+    t.teardown(proxy.close)
+    const context = await openSettlementContext(chain, { ledger, url: proxy.url })
+    const now = Math.floor(Date.now() / 1000)
+    const signed = await authorize(chain, randomKey(), { validBefore: BigInt(now + 30) })
+    await chainControl.automine('off')
+    const journal = newRecorder()
+    let block = 0
+    const mineLate = async (): Promise<void> => {
+      context.wait(22_000)
+      await chainControl.client.setNextBlockTimestamp({ timestamp: BigInt(now + 22) })
+      await chainControl.mine()
+      block = await chainControl.newest()
+    }
+    atPolls(proxy, [mineLate, chainControl.mine, chainControl.mine, chainControl.mine])
+    t.match(await settleOn(context, signed, journal), {
+      kind: 'settled',
+      receipt: { transaction: recorded(journal).hash, block: { number: block } },
+    })
+    t.equal((await chainControl.newest()) - block, 3)
+  },
+)
+
 t.test('sends a payment once more when its block is undone, and charges once', async (t) => {
   const proxy = await openRpcProxy(chain.rpcUrl)
   t.teardown(proxy.close)
