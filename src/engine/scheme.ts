@@ -12,7 +12,7 @@ export type {
   BlockReference,
   PaymentRecord,
   Receipt,
-  SettlementAttempt,
+  Dispatch,
   State,
 } from './ledger/payment-record.ts'
 export type { SchemeState, SchemeStateChange, SchemeStates } from './ledger/scheme-state.ts'

@@ -67,7 +67,7 @@ export function randomHash(): string {
 }
 
 /** What a server does with one payment. */
-export type Processing = (claim: PaymentLease) => Promise<unknown>
+export type Processing = (lease: PaymentLease) => Promise<unknown>
 
 export interface LedgerFixture {
   readonly dataDir: string
@@ -121,36 +121,36 @@ export function openLedgerFixture(t: Test, place: readonly string[] = ['ledger']
 
 /** Worked, charged and answered. */
 export function sell(receipt: Receipt): Processing {
-  return async (claim) => {
-    await claim.advance('fulfilled', { answer: ANSWER })
-    await dispatch(claim, receipt.transaction)
-    await claim.settle(receipt)
-    await claim.advance('sent')
+  return async (lease) => {
+    await lease.advance('fulfilled', { answer: ANSWER })
+    await dispatch(lease, receipt.transaction)
+    await lease.settle(receipt)
+    await lease.advance('sent')
   }
 }
 
 /** The same for a price that was known after the work: the receipt has what was charged. */
 export function sellMetered(receipt: Receipt, usage: readonly PricePart[]): Processing {
-  return async (claim) => {
-    await claim.advance('fulfilled', { answer: ANSWER, amount: receipt.amount, usage })
-    await dispatch(claim, receipt.transaction)
-    await claim.settle(receipt)
-    await claim.advance('sent')
+  return async (lease) => {
+    await lease.advance('fulfilled', { answer: ANSWER, amount: receipt.amount, usage })
+    await dispatch(lease, receipt.transaction)
+    await lease.settle(receipt)
+    await lease.advance('sent')
   }
 }
 
 /** Broadcast, with an unknown outcome. */
 export function loseOutcome(state: 'settling' | 'unknown', hash = randomHash()): Processing {
-  return async (claim) => {
-    await claim.advance('fulfilled', { answer: ANSWER })
-    await dispatch(claim, hash)
-    if (state === 'unknown') await claim.advance('unknown')
+  return async (lease) => {
+    await lease.advance('fulfilled', { answer: ANSWER })
+    await dispatch(lease, hash)
+    if (state === 'unknown') await lease.advance('unknown')
   }
 }
 
-async function dispatch(claim: PaymentLease, hash: string): Promise<void> {
+async function dispatch(lease: PaymentLease, hash: string): Promise<void> {
   const signer = '0x00000000000000000000000000000000000000b1'
-  await claim.advance('settling', { dispatch: { kind: 'own', hash, raw: RAW, signer, nonce: 1 } })
+  await lease.advance('settling', { dispatch: { kind: 'own', hash, raw: RAW, signer, nonce: 1 } })
 }
 
 export function parse(text: string): JsonObject {

@@ -130,7 +130,7 @@ export interface LeaseState {
   readonly at: number
 }
 
-/** A temporary lock by name; `fence` grows with every holder, so that a late one is recognised. */
+/** A right that one owner at a time has, by name, until it expires; `fencingToken` grows with every owner, so that a late one is recognised. */
 export interface Lease {
   readonly name: string
   readonly owner: string

@@ -12,7 +12,7 @@ import {
 } from '../base/money-times.ts'
 import { hash } from 'node:crypto'
 import type { Charged } from '../base/errors.ts'
-import type { BlockReference, PaymentRecord, Purchase, Refund, SettlementAttempt } from './payment-record.ts'
+import type { BlockReference, Dispatch, PaymentRecord, Purchase, Refund } from './payment-record.ts'
 
 /** A record before it is decided when it is looked at again. */
 export type Unscheduled = Omit<PaymentRecord, 'due'>
@@ -260,16 +260,16 @@ export function chargeStatus({ state, receipt }: Pick<PaymentRecord, 'state' | '
 }
 
 /** What could move money if sent again: a signed transaction, or a facilitator's request. */
-export function paymentOrderOf(dispatch: SettlementAttempt | undefined): string | undefined {
+export function paymentOrderOf(dispatch: Dispatch | undefined): string | undefined {
   return dispatch?.kind === 'facilitator' ? dispatch.request : dispatch?.raw
 }
 
-export function withPaymentOrder(dispatch: SettlementAttempt, order: string): SettlementAttempt {
+export function withPaymentOrder(dispatch: Dispatch, order: string): Dispatch {
   return dispatch.kind === 'facilitator' ? { ...dispatch, request: order } : { ...dispatch, raw: order }
 }
 
 /** Erases what could be used as a payment order. */
-export function redact(dispatch: SettlementAttempt): SettlementAttempt {
+export function redact(dispatch: Dispatch): Dispatch {
   if (dispatch.kind === 'facilitator') {
     const { request: _request, ...rest } = dispatch
     return rest

@@ -5,7 +5,7 @@ import type {
   OwnTransaction,
   FacilitatorRequest,
   AnswerReference,
-  SettlementAttempt,
+  Dispatch,
   Refund,
 } from './payment-record.ts'
 
@@ -161,7 +161,7 @@ export function decodeRecord(text: string): PaymentRecord {
     buyerKey: buyerKey ?? buyerKeyOf(payer, operation, digest),
     ...(receipt && { receipt: fromList<Receipt>(RECEIPT, receipt, { network, payer, amount }) }),
     ...(dispatch && {
-      dispatch: fromList<SettlementAttempt>(DISPATCH, dispatch, dispatch[0] === 'facilitator' ? {} : hash),
+      dispatch: fromList<Dispatch>(DISPATCH, dispatch, dispatch[0] === 'facilitator' ? {} : hash),
     }),
     ...(answer && { answer: fromList<AnswerReference>(ANSWER, answer, JSON_ANSWER) }),
     ...(refund && { refund: fromList<Refund>(REFUND, refund) }),

@@ -77,7 +77,7 @@ function reject({ payment, offer, digest }: PurchaseRequest, entry: PaymentRecor
 
 /**
  * The calldata of a payment is public once it is broadcast, so a signature no longer identifies the buyer: a copy needs
- * the challenge token of the first request. A payment that came without a token is answered until its delivery is
+ * the redelivery token of the first request. A payment that came without a token is answered until its delivery is
  * confirmed. After settlement both apply for the redelivery period.
  */
 function mayHaveAnswer({ deps, request }: VerifiedPurchase, entry: PaymentRecord): boolean {

@@ -184,17 +184,17 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
     undelivered: async (buyer, since, limit) => found(indexes.undelivered(buyer, since, limit)),
     addExpiring: async (name, fact, until) => {
       check()
-      return change(() => facts.remember(name, fact, until))
+      return change(() => facts.addExpiring(name, fact, until))
     },
     addWithinLimit: async (name, amount, limit, now) => {
       check()
-      return change(() => facts.rememberWithin(name, amount, limit, now))
+      return change(() => facts.addWithinLimit(name, amount, limit, now))
     },
     listExpiring: async (name, now) => {
       check()
       // Nobody waits for it: those that have expired are not listed.
       if (facts.haveEnded(now)) joinNext(FORGOTTEN_MS, () => facts.forget(now)).catch(() => undefined)
-      return facts.recall(name, now)
+      return facts.listExpiring(name, now)
     },
     lease: (name, owner, now, until) =>
       change((): Lease | undefined => {

@@ -273,16 +273,16 @@ export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSe
     },
     addExpiring: async (name, fact, until) => {
       await check()
-      return Number(await again((identity) => scripts.remember(identity, name, fact, until)))
+      return Number(await again((identity) => scripts.addExpiring(identity, name, fact, until)))
     },
     addWithinLimit: async (name, amount, limit, now) => {
       await check()
-      const fits = await again((identity) => scripts.rememberWithin(identity, name, amount, limit, now))
+      const fits = await again((identity) => scripts.addWithinLimit(identity, name, amount, limit, now))
       return fits === null ? undefined : Number(fits)
     },
     listExpiring: async (name, now) => {
       await check()
-      const facts = await again((identity) => scripts.recall(identity, name, now))
+      const facts = await again((identity) => scripts.listExpiring(identity, name, now))
       return Array.isArray(facts) ? facts.map(String) : []
     },
     lease: async (name, owner, now, until) => {

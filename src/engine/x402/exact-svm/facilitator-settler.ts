@@ -102,7 +102,7 @@ function refusalIn({ success, errorReason }: SettleResponse): Refusal | undefine
   return { code, detail: 'the facilitator did not settle this payment; nothing was charged' }
 }
 
-/** Whether the network would refuse a payment that it has not carried out, as the facilitator claims. */
+/** Whether the network would refuse a payment that it has not carried out, as the facilitator says. */
 async function isConfirmed(chain: SvmChain, { payload }: SvmRequest): Promise<boolean> {
   const { payload: signed } = payload
   const text = 'transaction' in signed && typeof signed.transaction === 'string' ? signed.transaction : ''

@@ -3,7 +3,7 @@ import { Account, Actions, P256 } from 'viem/tempo'
 import { privateKeyToAccount } from 'viem/accounts'
 import t from 'tap'
 import type {
-  SettlementAttempt,
+  Dispatch,
   PaymentRecord,
   PayerTransaction,
 } from '../../../../src/engine/ledger/payment-record.ts'
@@ -91,7 +91,7 @@ async function drain(key: Hex, token: Hex): Promise<void> {
   })
 }
 
-async function settle(payment: Payment, record: (dispatch: SettlementAttempt) => void = () => {}) {
+async function settle(payment: Payment, record: (dispatch: Dispatch) => void = () => {}) {
   if (payment.settle === undefined) throw new Error('charged without a transfer')
   return payment.settle(payment.authorizedAmount, {
     record: async (dispatch) => {
@@ -101,7 +101,7 @@ async function settle(payment: Payment, record: (dispatch: SettlementAttempt) =>
 }
 
 /** The entry a process that has died has left. */
-async function left({ payment }: Signed, dispatch: SettlementAttempt | undefined): Promise<PaymentRecord> {
+async function left({ payment }: Signed, dispatch: Dispatch | undefined): Promise<PaymentRecord> {
   const verification = await payment.verify()
   if (verification.kind !== 'verified') throw new Error(verification.kind)
   const { payer, validBefore } = verification
@@ -168,7 +168,7 @@ for (const [way, what] of BLOCKED) {
     const signed = await fresh()
     node.set(way)
     t.match(await counter.refusal(signed.authorization), { code: 'chain_unavailable' })
-    const dispatched: SettlementAttempt[] = []
+    const dispatched: Dispatch[] = []
     const settlement = await settle(signed.payment, (dispatch) => dispatched.push(dispatch))
     t.match(settlement, { kind: 'failed', refusal: { code: 'chain_unavailable' } })
     t.strictSame(dispatched, [], 'nothing was to be sent')
@@ -184,7 +184,7 @@ t.test(
   async (t) => {
     const signed = await fresh()
     node.set('broken_after_send')
-    const dispatched: SettlementAttempt[] = []
+    const dispatched: Dispatch[] = []
     const settlement = await settle(signed.payment, (dispatch) => dispatched.push(dispatch))
     t.match(settlement, { kind: 'unknown' }, 'never a failure: the buyer would pay again')
     t.equal(dispatched.length, 1)
