@@ -38,7 +38,7 @@ function paymentOptions(env: Env): PaymentOptions {
     receiptKeys: env.receiptKeys,
     x402: {
       payTo: [env.payTo, env.payToSolana].filter((payee) => payee !== undefined),
-      signerKeys: env.settlerKeys,
+      signerKeys: env.signerKeys,
       feePayerKeys: env.feePayerKeys,
       channelKeys: env.channelKeys,
       facilitators: env.facilitators,
@@ -57,9 +57,9 @@ export function sandboxPayments(
     receiptKeys,
     x402: {
       payTo: [evm.payTo, ...(svm === undefined ? [] : [svm.payTo])],
-      signerKeys: [evm.settlerKey],
+      signerKeys: [evm.signerKey],
       feePayerKeys: svm && [svm.feePayerKey],
-      channelKeys: [evm.settlerKey],
+      channelKeys: [evm.signerKey],
       rpcUrls: { ...byNetwork({ [evm.chainId]: evm.rpcUrl }), ...(svm && { [svm.network]: svm.rpcUrl }) },
     },
     mpp: {

@@ -130,7 +130,7 @@ async function start(process: ServerProcess): Promise<Started> {
   const { call, plan, log, server, host, watch, supervisor, opened } = process
   const { service: definition, context } = call
   const { before, worker = ALONE } = supervisor ?? {}
-  const env = { ...call.env, settlerKeys: keysOf(call.env.settlerKeys, worker) }
+  const env = { ...call.env, signerKeys: keysOf(call.env.signerKeys, worker) }
   const serviceStores = new StoresOfService()
   const making = { ...context, stores: serviceStores.get }
   const standIns = plan.offline ? await definition.standIns?.(making) : undefined

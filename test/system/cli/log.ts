@@ -84,7 +84,7 @@ const shop = await openShop(
 )
 const secrets = new Secrets()
 secrets.add('an RPC endpoint', shop.node.url)
-secrets.add('the signer’s key', shop.settlerKey.slice(2))
+secrets.add('the signer’s key', shop.signerKey.slice(2))
 secrets.add('the token of the metrics', TOKEN)
 t.teardown(async () => {
   await shop.close()
@@ -183,7 +183,7 @@ t.test('exposes requests, payments and revenue from the ledger as metrics', asyn
   t.equal(value('ratecard_revenue_total', 'token="USDC"'), 0.02)
   t.equal(value('ratecard_cache_answers_total', 'result="hit"'), 1)
   t.equal(value('ratecard_payments_unknown'), 0)
-  const balance = value('ratecard_signer_balance', 'network="eip155:8453"', shop.settler, 'coin="ETH"')
+  const balance = value('ratecard_signer_balance', 'network="eip155:8453"', shop.signer, 'coin="ETH"')
   t.ok(balance > 0.9 && balance < 1, 'a coin, less the gas of two payments')
   t.equal(value('ratecard_gas_lost_last_hour', 'network="eip155:8453"'), 0)
   t.equal(value('ratecard_signer_oldest_unmined_seconds', 'network="eip155:8453"'), 0)

@@ -27,7 +27,7 @@ async function faults(): Promise<void> {
   })
   const secrets = new Secrets()
   secrets.add('an RPC endpoint', shop.node.url)
-  secrets.add('the signer’s key', shop.settlerKey.slice(2))
+  secrets.add('the signer’s key', shop.signerKey.slice(2))
   secrets.add('the password of the ledger', PASSWORD)
 
   const at = [shop.url, branch.url] as const

@@ -27,7 +27,7 @@ t.teardown(() => shop.close())
 const branch = await shop.branch()
 const secrets = new Secrets()
 secrets.add('an RPC endpoint', shop.node.url)
-secrets.add('the signer’s key', shop.settlerKey.slice(2))
+secrets.add('the signer’s key', shop.signerKey.slice(2))
 
 /** The same request at one process and at the other. */
 const at = [shop.url, branch.url] as const
