@@ -52,7 +52,7 @@ export function consoleSources(settings: SourceSettings): ConsoleSources {
     refund:
       refundKey === undefined
         ? undefined
-        : (entry) =>
+        : (record) =>
             refundPayment(
               {
                 ...systemRuntime,
@@ -62,7 +62,7 @@ export function consoleSources(settings: SourceSettings): ConsoleSources {
                 owner: `refund-${randomBytes(6).toString('hex')}`,
                 key: refundKey,
               },
-              entry,
+              record,
             ),
   }
 }

@@ -85,7 +85,7 @@ const NO_LEDGER: Ledger = {
   commit: async () => false,
   replace: async () => false,
   remove: async () => false,
-  entries: async function* () {},
+  records: async function* () {},
   search: async () => [],
   totals: { read: async function* () {}, rebuild: async () => 0 },
   counts: { add: async () => undefined, read: async () => [] },

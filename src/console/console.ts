@@ -126,8 +126,8 @@ export function createConsole(settings: ConsoleSettings, now: () => number): Con
     if (refund === undefined)
       return refuse(response, 403, 'No refund can be sent: REFUND_PRIVATE_KEY is not set.')
     const result = sending.then(async () => {
-      const entry = await ledger.find(id)
-      return entry === undefined ? undefined : refund(entry)
+      const record = await ledger.find(id)
+      return record === undefined ? undefined : refund(record)
     })
     sending = result.catch(() => undefined)
     const made = await result

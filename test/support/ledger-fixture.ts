@@ -74,7 +74,7 @@ export interface LedgerFixture {
   /** Records a payment at a time, processed as the engine does; it is stored when this resolves. */
   record(purchase: Purchase, at: number, work?: Processing): Promise<PaymentRecord>
   /** Changes a stored record. */
-  amend(entry: PaymentRecord, changes: Partial<PaymentRecord>): Promise<void>
+  amend(record: PaymentRecord, changes: Partial<PaymentRecord>): Promise<void>
   all(): Promise<PaymentRecord[]>
 }
 
@@ -92,26 +92,26 @@ export function openLedgerFixture(t: Test, place: readonly string[] = ['ledger']
           { ledger, owner: 'a server', now: () => at, every: systemEvery },
           purchase,
         )
-        if (reservation.kind !== 'reserved') throw new Error(`the payment is ${reservation.entry.state}`)
+        if (reservation.kind !== 'reserved') throw new Error(`the payment is ${reservation.record.state}`)
         const { lease } = reservation
         await work(lease)
         lease.stopRenewal()
-        return (await ledger.get(purchase.key)) ?? lease.entry
+        return (await ledger.get(purchase.key)) ?? lease.record
       } finally {
         await ledger.close()
       }
     },
-    amend: async (entry, changes) => {
+    amend: async (record, changes) => {
       const ledger = await openLmdbLedger(directory)
-      await ledger.replace(entry, { ...entry, ...changes, version: entry.version + 1 })
+      await ledger.replace(record, { ...record, ...changes, version: record.version + 1 })
       await ledger.close()
     },
     all: async () => {
       const ledger = await openLmdbLedger(directory)
       try {
-        const entries: PaymentRecord[] = []
-        for await (const entry of ledger.entries()) entries.push(entry)
-        return entries
+        const records: PaymentRecord[] = []
+        for await (const record of ledger.records()) records.push(record)
+        return records
       } finally {
         await ledger.close()
       }

@@ -62,21 +62,21 @@ export class MppSource implements ReconcileSource {
     return { kind: 'payment', payment: { key, transaction, block, payer, payee, amount } }
   }
 
-  async status(entry: PaymentRecord): Promise<OnchainStatus> {
-    const transaction = transactionOf(entry)
+  async status(record: PaymentRecord): Promise<OnchainStatus> {
+    const transaction = transactionOf(record)
     if (!isTransactionHash(transaction)) return { kind: 'unclear' }
     const receipt = await this.#scanner.receipt(transaction)
-    if (receipt === null) return { kind: this.#scanner.headTime >= entry.validBefore ? 'expired' : 'open' }
+    if (receipt === null) return { kind: this.#scanner.headTime >= record.validBefore ? 'expired' : 'open' }
     if (!receipt.succeeded) return { kind: 'reverted', transaction }
     const transfers = receipt.logs
       .filter(({ address }) => sameAddress(address, this.#token))
       .flatMap((log) => readTransfer(log) ?? [])
-      .filter(({ to }) => sameAddress(to, entry.payee))
-    const transfer = closest(transfers, entry)
+      .filter(({ to }) => sameAddress(to, record.payee))
+    const transfer = closest(transfers, record)
     if (transfer === undefined) return { kind: 'elsewhere', transaction }
     const { from: payer, to: payee, amount } = transfer
     const { block } = receipt
-    return { kind: 'moved', payment: { key: entry.key, transaction, block, payer, payee, amount } }
+    return { kind: 'moved', payment: { key: record.key, transaction, block, payer, payee, amount } }
   }
 }
 
@@ -84,9 +84,9 @@ export class MppSource implements ReconcileSource {
 const FINGERPRINT = 14
 
 /** The names of a payment on the chain: its transaction, and the fingerprint at the end of its ledger key. */
-export function onchainNames(entry: PaymentRecord): string[] {
-  const challenge = entry.key.slice(entry.key.lastIndexOf(':') + 1)
-  const transaction = transactionOf(entry)
+export function onchainNames(record: PaymentRecord): string[] {
+  const challenge = record.key.slice(record.key.lastIndexOf(':') + 1)
+  const transaction = transactionOf(record)
   return [fingerprint(challenge, FINGERPRINT / 2), ...(transaction === undefined ? [] : [transaction])]
 }
 

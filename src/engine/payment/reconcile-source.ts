@@ -40,7 +40,7 @@ export interface ReconcileSource {
   /** Everything that has come in to these addresses, span by span. Throws `RpcUnavailableError`. */
   incoming(payees: readonly Address[], span: Span): AsyncGenerator<IncomingSpan>
   /** Throws `RpcUnavailableError`. */
-  status(entry: PaymentRecord): Promise<OnchainStatus>
+  status(record: PaymentRecord): Promise<OnchainStatus>
 }
 
 export interface IncomingSpan {

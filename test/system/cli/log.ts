@@ -221,10 +221,10 @@ t.test('sums revenue exactly', async (t) => {
     ledgerFile: undefined,
   })
   for (let sale = 0; sale < 20; sale += 1) {
-    const entry = makeRecord(`x402:${sale}`)
-    const { network, payer } = entry
+    const record = makeRecord(`x402:${sale}`)
+    const { network, payer } = record
     const receipt = { transaction: `0x${sale}`, network, payer, amount: '1000' }
-    metrics.settle(entry, nextRecord(entry, { state: 'settled', receipt }))
+    metrics.settle(record, nextRecord(record, { state: 'settled', receipt }))
   }
   const { text } = await metrics.read()
   t.match(text, /^ratecard_revenue_total\{.*\} 0\.02$/m, 'and not 0.02000000000000001')

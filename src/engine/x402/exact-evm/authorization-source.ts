@@ -92,26 +92,26 @@ export class X402Source implements ReconcileSource {
     return nonces
   }
 
-  async status(entry: PaymentRecord): Promise<OnchainStatus> {
-    if (entry.scheme === 'upto') return this.#permits.status(entry)
-    const signed = readPaymentKey(entry.key)
+  async status(record: PaymentRecord): Promise<OnchainStatus> {
+    if (record.scheme === 'upto') return this.#permits.status(record)
+    const signed = readPaymentKey(record.key)
     if (signed === undefined) return { kind: 'unclear' }
     const { from, nonce } = signed
-    const named = entry.receipt?.transaction ?? hashOf(entry)
-    const seen = isTransactionHash(named) ? await this.#used(named, signed, entry) : undefined
+    const named = record.receipt?.transaction ?? hashOf(record)
+    const seen = isTransactionHash(named) ? await this.#used(named, signed, record) : undefined
     if (seen !== undefined) return seen
     const topics = [[AUTHORIZATION_USED, AUTHORIZATION_CANCELED], addressTopic(from), nonce]
-    const span = { from: await this.#scanner.blockAt(entry.createdAt - LEAD_MS), to: this.#scanner.head }
+    const span = { from: await this.#scanner.blockAt(record.createdAt - LEAD_MS), to: this.#scanner.head }
     for await (const { logs } of this.#scanner.logs({ address: this.#token, topics }, span)) {
       const [log] = logs
       if (log === undefined) continue
       const { transactionHash: transaction } = log
       if (log.topics[0] === AUTHORIZATION_CANCELED) return { kind: 'canceled', transaction }
-      return (await this.#used(transaction, signed, entry)) ?? { kind: 'elsewhere', transaction }
+      return (await this.#used(transaction, signed, record)) ?? { kind: 'elsewhere', transaction }
     }
     const state = await this.#scanner.call(this.#token, stateCall(from, nonce))
     if (!/^0x0{64}$/.test(state)) return { kind: 'unclear' }
-    return { kind: this.#scanner.headTime >= entry.validBefore ? 'expired' : 'open' }
+    return { kind: this.#scanner.headTime >= record.validBefore ? 'expired' : 'open' }
   }
 
   /** What a transaction has done with this authorization; undefined when it has nothing to do with it. */

@@ -48,8 +48,8 @@ export function exactSvmScheme({ offered, reachable }: SvmNetworks): Scheme {
         ? { kind: 'payment', payment: svmPayment(payload, read.payload, network) }
         : read
     },
-    resolve: async (entry) => (await networkOf(entry.network)?.settler.resolve(entry)) ?? NOT_CONFIGURED,
-    resend: async (entry) => networkOf(entry.network)?.settler.resend?.(entry),
+    resolve: async (record) => (await networkOf(record.network)?.settler.resolve(record)) ?? NOT_CONFIGURED,
+    resend: async (record) => networkOf(record.network)?.settler.resend?.(record),
     // A block that most of the stake has voted for has never been undone: receipts on Solana name none to look at.
     lookAtBlocks: async () => CANNOT_LOOK,
   }

@@ -126,8 +126,8 @@ async function left({ payment }: Signed, dispatch: Dispatch | undefined): Promis
     buyerKey: 'buyer',
     identifier: undefined,
   } as const
-  const entry = newRecord(purchase, 'one', Date.now(), 10_000)
-  return dispatch === undefined ? entry : { ...entry, state: 'settling', dispatch }
+  const record = newRecord(purchase, 'one', Date.now(), 10_000)
+  return dispatch === undefined ? record : { ...record, state: 'settling', dispatch }
 }
 
 /** What is recorded of a payment before it is sent. */
@@ -189,11 +189,11 @@ t.test(
     t.match(settlement, { kind: 'unknown' }, 'never a failure: the buyer would pay again')
     t.equal(dispatched.length, 1)
     await mined(chain, signed.raw)
-    const entry = await left(signed, dispatched[0])
-    t.equal((await counter.protocol.resolve(entry)).kind, 'unknown', 'while the way is blocked')
+    const record = await left(signed, dispatched[0])
+    t.equal((await counter.protocol.resolve(record)).kind, 'unknown', 'while the way is blocked')
     node.set('open')
     clock.ahead = 0
-    const resolved = await counter.protocol.resolve(entry)
+    const resolved = await counter.protocol.resolve(record)
     t.match(resolved, { kind: 'settled', receipt: { payer: addressOf(signed.key), amount: '5000' } })
     t.strictSame(await charges(signed), [5_000n])
   },
@@ -201,12 +201,12 @@ t.test(
 
 t.test('sends the stored bytes once after a process died before the broadcast', async (t) => {
   const signed = await fresh()
-  const entry = await left(signed, recorded(signed))
-  t.match(await counter.protocol.resolve(entry), { kind: 'settled' })
-  t.match(await counter.protocol.resolve(entry), { kind: 'settled' }, 'again, as another process would')
+  const record = await left(signed, recorded(signed))
+  t.match(await counter.protocol.resolve(record), { kind: 'settled' })
+  t.match(await counter.protocol.resolve(record), { kind: 'settled' }, 'again, as another process would')
   const { raw: _, ...disarmed } = recorded(signed)
   t.match(
-    await counter.protocol.resolve({ ...entry, dispatch: disarmed }),
+    await counter.protocol.resolve({ ...record, dispatch: disarmed }),
     { kind: 'settled' },
     'the bytes are gone, the receipt is there',
   )
@@ -272,11 +272,11 @@ t.test('reports a transaction as failed only when its time is over on the chain'
   const signed = await fresh()
   // The bytes are lost, as behind a node that has taken them and has them no more.
   const { raw: _, ...dispatch } = recorded(signed)
-  const entry = await left(signed, dispatch)
-  t.match(await counter.protocol.resolve(entry), { kind: 'unknown' }, 'our clock is not the chain’s')
+  const record = await left(signed, dispatch)
+  t.match(await counter.protocol.resolve(record), { kind: 'unknown' }, 'our clock is not the chain’s')
   await chain.ask('evm_increaseTime', [60])
   await chain.ask('evm_mine', [])
   clock.ahead = 60_000
-  t.match(await counter.protocol.resolve(entry), { kind: 'failed', refusal: { code: 'settlement_failed' } })
+  t.match(await counter.protocol.resolve(record), { kind: 'failed', refusal: { code: 'settlement_failed' } })
   t.strictSame(await charges(signed), [])
 })

@@ -121,7 +121,7 @@ async function faults(): Promise<void> {
     })
     const ledger = await openRedisLedger({ url: redis.url, settings: 'checked', replicas: 0 })
     t.teardown(() => ledger.close())
-    for await (const { payer, receipt } of ledger.entries())
+    for await (const { payer, receipt } of ledger.records())
       if (payer === addressOf(key)) t.match(receipt?.transaction, /^0x/)
     t.match(await readBought(await send(`${branch.url}${path}`, payment.header)), {
       status: 200,

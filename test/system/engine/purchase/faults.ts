@@ -138,7 +138,7 @@ async function buyOver(path: string, { header }: SignedPayment): Promise<Socket>
 async function untilDelivered(key: Hex): Promise<void> {
   const ledger = await openLmdbLedger(join(shop.server.dataDir, 'ledger'))
   const stateOf = async (): Promise<State | undefined> => {
-    for await (const { payer, state } of ledger.entries())
+    for await (const { payer, state } of ledger.records())
       if (payer.toLowerCase() === addressOf(key).toLowerCase()) return state
     return undefined
   }

@@ -31,7 +31,7 @@ const ledger: Ledger = {
   commit: unused,
   replace: unused,
   remove: unused,
-  entries: unused,
+  records: unused,
   search: unused,
   totals: { read: unused, rebuild: unused },
   counts: { add: unused, read: unused },

@@ -87,8 +87,8 @@ async function walletWith(atomic: bigint): Promise<typeof sale.buyer> {
 
 function recordOf({ transfer }: SvmRequest, dispatch: Dispatch | undefined): PaymentRecord {
   const { payer } = transfer
-  const entry = { ...makeRecord('key'), network: network?.id ?? '', payer, amount: '10000' }
-  return dispatch === undefined ? entry : { ...entry, dispatch }
+  const record = { ...makeRecord('key'), network: network?.id ?? '', payer, amount: '10000' }
+  return dispatch === undefined ? record : { ...record, dispatch }
 }
 
 t.test('what is recorded before it is sent settles the payment after a kill', async (t) => {
