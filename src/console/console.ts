@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AccessRecord } from '../engine/base/access-record.ts'
 import { listen } from '../engine/http/server.ts'
 import type { PaymentRecord } from '../engine/ledger/payment-record.ts'
-import { ConsoleAccess, type ConsoleKeys, ENTRANCE, isLocalHost, isOwnRequest } from './access.ts'
+import { ConsoleAccess, type ConsoleKeys, ENTRANCE, isLocalHost, isOwnRequest } from './console-access.ts'
 import { CallFeed } from './call-feed.ts'
 import { watchEventLoop } from './event-loop-delay.ts'
 import { EventStreams } from './event-streams.ts'

@@ -21,7 +21,7 @@ import { exactScheme } from '../../src/engine/x402/exact-evm/exact.ts'
 import { openFacilitators } from '../../src/engine/x402/facilitators/open-facilitators.ts'
 import { openX402Networks } from '../../src/engine/x402/exact-evm/exact-networks.ts'
 import { createX402 } from '../../src/engine/x402/x402.ts'
-import { VARIABLES } from '../../src/engine/app/setting-names.ts'
+import { VARIABLES } from '../../src/engine/app/option-names.ts'
 import { openPorts, type Ports, type World } from './ports.ts'
 import { randomOf } from './random.ts'
 

@@ -28,7 +28,7 @@ import { failed, INERT, invalid, note, ok, problem, type Reply } from './reply.t
 import { disconnectSignal } from './buyer-connections.ts'
 import { bodyTerms, UNPAID, type Reason } from './payment-required.ts'
 import type { Revision, ServedRoute } from './revision.ts'
-import { findSigner, type FoundSigner, SIGN_IN, NO_PROOF } from '../sign-in/signer.ts'
+import { findSigner, type FoundSigner, SIGN_IN, NO_PROOF } from '../sign-in/find-signer.ts'
 import { signInReply } from './sign-in-required.ts'
 import { type ClientLimitDeps, overspent, TOO_MANY_TRIES } from './client-limit.ts'
 import { UpstreamForbidden } from './proxy.ts'

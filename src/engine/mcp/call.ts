@@ -16,7 +16,7 @@ import {
   SIGN_IN,
   NO_PROOF,
   type SignInDeps,
-} from '../sign-in/signer.ts'
+} from '../sign-in/find-signer.ts'
 import { digestArguments, invoke, scopeOf, unreadyFailure, type Operations } from '../purchase/execution.ts'
 import {
   NO_OFFER,

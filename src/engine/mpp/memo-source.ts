@@ -4,7 +4,7 @@ import type { PaymentRecord } from '../ledger/payment-record.ts'
 import { isTransactionHash, spanOf, type LogScanner } from '../chains/evm/log-scanner.ts'
 import { addressTopic, readTransfer, transfersTo, type Transfer } from '../chains/evm/transfer-log.ts'
 import type { IncomingSpan, OnchainStatus, Incoming, ReconcileSource } from '../payment/reconcile-source.ts'
-import type { Log, Span } from '../chains/evm/event-log.ts'
+import type { Log, BlockRange } from '../chains/evm/event-log.ts'
 
 export const TRANSFER_WITH_MEMO =
   `0x${fingerprint('TransferWithMemo(address,address,uint256,bytes32)', 32)}` as const
@@ -28,7 +28,7 @@ export class MppSource implements ReconcileSource {
     this.#keys = keys
   }
 
-  async *incoming(payees: readonly Address[], span: Span): AsyncGenerator<IncomingSpan> {
+  async *incoming(payees: readonly Address[], span: BlockRange): AsyncGenerator<IncomingSpan> {
     for await (const found of this.#scanner.logs(transfersTo(this.#token, payees), span)) {
       const memos = await this.#memosAfter(payees, found.logs)
       yield { span: found.span, incoming: found.logs.flatMap((log) => this.#arrival(log, memos) ?? []) }

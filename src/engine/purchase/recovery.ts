@@ -10,7 +10,7 @@ import { isRedeliverable } from './redelivery.ts'
 import type { Store } from './request.ts'
 import { finishWrite } from './settlement-flow.ts'
 import { noteFailure } from './payer-throttle.ts'
-import { noteUnpaid } from './stream-credit.ts'
+import { noteUnpaid } from './payer-credit.ts'
 
 export interface RecoveryDeps extends LeaseContext {
   /** The protocols that are offered now. */

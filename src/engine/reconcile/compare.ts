@@ -1,6 +1,6 @@
 import { sameAddress } from '../base/address.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
-import type { Span } from '../chains/evm/event-log.ts'
+import type { BlockRange } from '../chains/evm/event-log.ts'
 import type { OnchainStatus, OnchainPayment } from '../payment/reconcile-source.ts'
 
 /** A difference between ledger and chain; records without their answers. */
@@ -37,7 +37,7 @@ export interface Checked {
   readonly network: string
   readonly asset: string
   readonly payees: readonly string[]
-  readonly span: Span
+  readonly span: BlockRange
   /** Payments on which both agree. */
   readonly agreed: number
   /** Payments that are being processed now. */

@@ -15,12 +15,17 @@ export function hashHex(...parts: readonly string[]): string {
   return keccak256(Buffer.from(parts.join(''), 'hex'))
 }
 
+const DOMAIN = keccak256('EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)')
+const DOMAIN_WITHOUT_VERSION = keccak256(
+  'EIP712Domain(string name,uint256 chainId,address verifyingContract)',
+)
+
 /** The domain separator: 64 hexadecimal digits. */
 export function separatorOf({ name, version, chainId, verifyingContract }: Domain): string {
-  const fields = version === undefined ? 'string name,' : 'string name,string version,'
-  const type = `EIP712Domain(${fields}uint256 chainId,address verifyingContract)`
-  const names = keccak256(name) + (version === undefined ? '' : keccak256(version))
-  return hashHex(keccak256(type), names, word(BigInt(chainId)), word(verifyingContract))
+  const place = [word(BigInt(chainId)), word(verifyingContract)]
+  return version === undefined
+    ? hashHex(DOMAIN_WITHOUT_VERSION, keccak256(name), ...place)
+    : hashHex(DOMAIN, keccak256(name), keccak256(version), ...place)
 }
 
 /** What is signed: a struct under a domain, each as its hash in hexadecimal digits. */

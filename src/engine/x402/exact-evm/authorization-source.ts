@@ -20,7 +20,7 @@ import { PermitSource } from '../upto-evm/permit-source.ts'
 import { paymentKey, readPaymentKey } from './payment-key.ts'
 import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED } from '../../chains/evm/eip3009/authorization-log.ts'
 import { stateCall } from '../../chains/evm/eip3009/token-state.ts'
-import type { Log, Span } from '../../chains/evm/event-log.ts'
+import type { Log, BlockRange } from '../../chains/evm/event-log.ts'
 
 /** Payers asked for at once: nodes limit how many alternatives a topic may have. */
 const PAYERS = 50
@@ -47,7 +47,7 @@ export class X402Source implements ReconcileSource {
     return this.#network.token.address
   }
 
-  async *incoming(payees: readonly Address[], span: Span): AsyncGenerator<IncomingSpan> {
+  async *incoming(payees: readonly Address[], span: BlockRange): AsyncGenerator<IncomingSpan> {
     for await (const found of this.#scanner.logs(transfersTo(this.#token, payees), span)) {
       const nonces = await this.#noncesBefore(found.logs)
       const others = found.logs.filter((log) => nonceOf(log, nonces) === undefined)

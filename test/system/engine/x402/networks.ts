@@ -1,5 +1,5 @@
 import t from 'tap'
-import { VARIABLES } from '../../../../src/engine/app/setting-names.ts'
+import { VARIABLES } from '../../../../src/engine/app/option-names.ts'
 import { httpOver } from '../../../../src/engine/base/runtime.ts'
 import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
 import {

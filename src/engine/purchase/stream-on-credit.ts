@@ -6,7 +6,7 @@ import type { Changes } from '../ledger/lease.ts'
 import { receiptEvent } from './receipt-event.ts'
 import type { LeasedPurchase, MeteredStream, StreamedAnswer } from './request.ts'
 import type { PurchaseResult } from './result.ts'
-import { noteUnpaid, suspend, type Credit } from './stream-credit.ts'
+import { noteUnpaid, suspend, type Credit } from './payer-credit.ts'
 import { passOn, SLOWEST_MS } from './stream.ts'
 import { isSeries, TAIL_BYTES, type AnswerEnd } from './usage-documents.ts'
 
