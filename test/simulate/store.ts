@@ -192,7 +192,8 @@ export function openSimulatedLedger(data: StoredData, now: () => number): Ledger
     undelivered: async (buyer, since, limit) => {
       const found: PaymentRecord[] = []
       for (const record of records.values())
-        if (record.buyerKey === buyer && record.createdAt >= since && isUndelivered(record)) found.push(record)
+        if (record.buyerKey === buyer && record.createdAt >= since && isUndelivered(record))
+          found.push(record)
       return found
         .toSorted((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1))
         .slice(0, limit)

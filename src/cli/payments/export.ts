@@ -49,11 +49,7 @@ export async function exportPayments(call: Call): Promise<number> {
         continue
       }
       const row = { ...rowOf(record, receipt), ...signedFields(receipts?.sign(record, receipt)) }
-      out(
-        isJson
-          ? comma + JSON.stringify(row, [...COLUMNS])
-          : csvLine(COLUMNS.map((column) => row[column])),
-      )
+      out(isJson ? comma + JSON.stringify(row, [...COLUMNS]) : csvLine(COLUMNS.map((column) => row[column])))
       comma = ','
     }
     if (isJson) out(']')

@@ -169,7 +169,9 @@ export async function readPayment(
   try {
     const record = await ledger.find(id)
     if (digest === undefined) return stateOf(id, record, ledger.now())
-    return wanted === undefined ? await answerOf(ledger, record, digest) : receiptsOf(receipts, record, digest)
+    return wanted === undefined
+      ? await answerOf(ledger, record, digest)
+      : receiptsOf(receipts, record, digest)
   } catch (fault) {
     if (!(fault instanceof LedgerError)) throw fault
     const headers = { 'Retry-After': '2' }

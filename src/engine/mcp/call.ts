@@ -307,8 +307,16 @@ function thrown(fault: Failure | InvalidParameter, charge = NOT_CHARGED, meta: J
 /** The id under which the payment's state is available. */
 const PAYMENT = 'ratecard/payment'
 
-function receiptMeta(call: ToolCall, payment: Payment, { record, receipt }: Paid, status: number): JsonObject {
-  return { [PAYMENT]: record.id, ...protocolOf(call, payment, record)?.tools.receipt(record, receipt, status) }
+function receiptMeta(
+  call: ToolCall,
+  payment: Payment,
+  { record, receipt }: Paid,
+  status: number,
+): JsonObject {
+  return {
+    [PAYMENT]: record.id,
+    ...protocolOf(call, payment, record)?.tools.receipt(record, receipt, status),
+  }
 }
 
 /** The protocol of a record: in the form of the payment that came, where it is of the same protocol. */

@@ -35,7 +35,10 @@ const READ_AHEAD = 4 * AT_ONCE
 export async function recover(deps: RecoveryDeps): Promise<number> {
   const due = await deps.ledger.due('money', deps.now(), READ_AHEAD)
   const records = due.filter((record) => !isForAnotherProcess(deps, record)).slice(0, AT_ONCE)
-  const [cleaned] = await Promise.all([cleanUp(deps), ...records.map((record) => recoverPayment(deps, record))])
+  const [cleaned] = await Promise.all([
+    cleanUp(deps),
+    ...records.map((record) => recoverPayment(deps, record)),
+  ])
   return records.length + cleaned
 }
 

@@ -120,7 +120,8 @@ export async function endEarlier(
 }
 
 async function settlementOf({ request, lease: { record } }: LeasedPurchase): Promise<Settlement> {
-  if (record.state === 'settling' || record.state === 'unknown') return request.payment.protocol.resolve(record)
+  if (record.state === 'settling' || record.state === 'unknown')
+    return request.payment.protocol.resolve(record)
   return { kind: 'failed', refusal: { code: 'settlement_failed', detail: 'nothing was sent to settle it' } }
 }
 

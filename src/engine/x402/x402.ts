@@ -121,7 +121,8 @@ export function createX402({
       failure: (record, code) => ({ [META_RESPONSE]: failureResponse(record, code) }),
     },
     challenge,
-    resolve: async (record) => (await schemeOf(record.scheme, record.network)?.resolve(record)) ?? NOT_CONFIGURED,
+    resolve: async (record) =>
+      (await schemeOf(record.scheme, record.network)?.resolve(record)) ?? NOT_CONFIGURED,
     resend: async (record) => schemeOf(record.scheme, record.network)?.resend?.(record),
     resettle: async (record, journal) => {
       const scheme = schemeOf(record.scheme, record.network)

@@ -129,8 +129,7 @@ export class GasBudget {
     const { id, standing, wei } = risk
     const needed = this.#inFlight(standing, id) + wei
     if (standing === 'new' && !(await this.#hasRoom(risk, needed, budget))) return 'in flight'
-    const outcome =
-      needed <= this.#taken(standing) ? 'held' : await this.#take(standing, needed, wei, budget)
+    const outcome = needed <= this.#taken(standing) ? 'held' : await this.#take(standing, needed, wei, budget)
     if (outcome === 'held') this.#held.set(id, { ...risk, until: Infinity })
     return outcome
   }
@@ -159,10 +158,7 @@ export class GasBudget {
   async #take(standing: Standing, needed: bigint, wei: bigint, budget: bigint): Promise<GasHold> {
     for (const amount of [needed + budget / SPARE, needed]) {
       const part = await this.#write(standing, amount, amount > budget / LARGE ? 'large' : 'small')
-      const [lost, taken] = await Promise.all([
-        this.#settings.losses.read(),
-        this.#readParts(standing, part),
-      ])
+      const [lost, taken] = await Promise.all([this.#settings.losses.read(), this.#readParts(standing, part)])
       // A share counts against those of payers that are better known.
       const widened = STANDINGS.slice(0, STANDINGS.indexOf(standing) + 1)
       const fits = (both: (counted: Standing) => bigint): boolean =>

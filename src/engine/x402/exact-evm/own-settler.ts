@@ -229,10 +229,7 @@ async function bytesOf(
 }
 
 /** Sends the recorded bytes of a transaction of ours again. */
-export async function resendOwn(
-  context: SettlementContext,
-  dispatch: Dispatch | undefined,
-): Promise<void> {
+export async function resendOwn(context: SettlementContext, dispatch: Dispatch | undefined): Promise<void> {
   if (dispatch?.kind === 'own') await submit(context.chain, await bytesOf(context, dispatch))
 }
 

@@ -85,7 +85,10 @@ function svmPayment(
       // The transaction names the fee payer, and an offer of another process or of a moment ago may have named another one.
       const terms = { ...accepted, timeoutSeconds, feePayer: transfer.feePayer }
       const offer = requirementsOf(svmOfferOf(terms), price, settle)
-      if (feePayers?.includes(transfer.feePayer) === false || namedFeePayer(echoed, transfer.feePayer) === 'another')
+      if (
+        feePayers?.includes(transfer.feePayer) === false ||
+        namedFeePayer(echoed, transfer.feePayer) === 'another'
+      )
         return refuse(
           'invalid_exact_svm_fee_payer_mismatch',
           `the fee payer of the transaction is ${transfer.feePayer}; the offer names ${accepted.feePayer}`,

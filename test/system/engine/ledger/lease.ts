@@ -100,7 +100,10 @@ t.test('frees a payment whose work has failed, for another request too', async (
   const { record } = reservation.lease
   t.match(record, { state: 'reserved', owner: 'theirs', digest: 'other arguments', attempts: 2 })
   t.equal(record.createdAt, clock.now, 'it is as old as its new use')
-  t.notOk('answer' in record || 'dispatch' in record || 'receipt' in record, 'nothing of the first use is left')
+  t.notOk(
+    'answer' in record || 'dispatch' in record || 'receipt' in record,
+    'nothing of the first use is left',
+  )
   await t.rejects(first.advance('fulfilled'), LeaseLostError, 'the previous owner has lost it')
 })
 

@@ -146,7 +146,9 @@ function testConnection(): void {
     const record = makeRecord('x402:one')
     await ledger.insert(record)
     const refused = async (word: string): Promise<void> => {
-      const fault: unknown = await ledger.replace(record, nextRecord(record)).catch((caught: unknown) => caught)
+      const fault: unknown = await ledger
+        .replace(record, nextRecord(record))
+        .catch((caught: unknown) => caught)
       t.match(fault, { name: 'LedgerError', message: new RegExp(` has refused: .* \\(${word}\\)$`) })
       t.notMatch(
         inspect(fault, { depth: 9, showHidden: true }),
