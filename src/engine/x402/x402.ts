@@ -67,8 +67,8 @@ export function createX402({
   const schemeOf = (name: string, network: string): Scheme | undefined =>
     schemes.find((scheme) => scheme.name === name && scheme.knows(network))
   const responseTo = (record: PaymentRecord, receipt: Receipt): JsonObject => {
-    const told = withUsage(record, receipt)
-    return schemeOf(record.scheme, record.network)?.responseOf?.(told) ?? settlementResponse(told)
+    const counted = withUsage(record, receipt)
+    return schemeOf(record.scheme, record.network)?.responseOf?.(counted) ?? settlementResponse(counted)
   }
   /** `form`: this protocol, in the version in which the payment came and is answered. */
   const take = (decoded: Decoded, form: PaymentProtocol): Detection => {
