@@ -44,7 +44,7 @@ export function readEnv(variables: Variables, service: ServiceVariables = {}): E
 
 /** What `SETTINGS` says about each is not repeated here. */
 function readSettings(reader: Reader) {
-  const { environment, catalog, host, trustProxy, drainSeconds, payTo, settlerKeys, refundKey } = SETTINGS
+  const { environment, catalog, host, trustProxy, drainSeconds, payTo, signerKeys, refundKey } = SETTINGS
   const { channelKeys, feePayerKeys } = SETTINGS
   const { mppRecipient, mppSecretKeys, receiptKeys, ledger, cache, ledgerUnsafe, ledgerReplicas } = SETTINGS
   const { metricsPort, metricsToken, noColor, forceColor, allowTestNetworks } = SETTINGS
@@ -59,7 +59,7 @@ function readSettings(reader: Reader) {
     allowTestNetworks: reader.flag(allowTestNetworks.variable),
     payTo: payees.evm,
     payToSolana: payees.solana,
-    settlerKeys: reader.keys(settlerKeys.variable),
+    signerKeys: reader.keys(signerKeys.variable),
     feePayerKeys: reader.keyPairs(feePayerKeys.variable),
     channelKeys: reader.keys(channelKeys.variable),
     refundKey: reader.keys(refundKey.variable)[0],

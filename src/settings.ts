@@ -88,7 +88,7 @@ export const SETTINGS = {
     otherwise: '`payments.pay_to` of the catalog',
     text: 'Addresses that receive the money by x402: one for all EVM networks (`0x…`), one for Solana (base58), or both; in a variable separated by a comma. Their keys are not needed here.',
   },
-  settlerKeys: {
+  signerKeys: {
     group: 'first',
     option: 'payments.x402.signerKeys',
     variable: 'SETTLER_PRIVATE_KEY',

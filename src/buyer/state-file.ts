@@ -11,8 +11,8 @@ export async function lockFile(
   const lock = `${file}.lock`
   const deadline = now() + patience
   for (;;) {
-    const claimed = tryLock(lock)
-    if (typeof claimed !== 'string') return claimed
+    const locked = tryLock(lock)
+    if (typeof locked !== 'string') return locked
     if (now() > deadline) throw new Error(`another process holds ${lock}: if none runs, delete it`)
     await sleep(10)
   }

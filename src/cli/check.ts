@@ -1,7 +1,7 @@
 import { loadServed } from '../engine/app/catalog-thread.ts'
 import { CatalogError, formatIssue, type Issue } from '../engine/catalog/issue.ts'
 import type { Call } from './command.ts'
-import { handlersFor } from './load.ts'
+import { handlersFor } from './load-handlers.ts'
 import { baseUrlOf } from './payment-config.ts'
 import { type Paint, painterFor } from './terminal-text.ts'
 import { countOf } from '../engine/base/words.ts'

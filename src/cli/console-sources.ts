@@ -4,7 +4,7 @@ import { readerOfKept, type KeptRevisions } from '../engine/app/kept-revisions.t
 import type { OpenRatecard } from '../engine/app/ratecard.ts'
 import { systemRuntime } from '../engine/base/runtime.ts'
 import type { Catalog } from '../engine/catalog/catalog.ts'
-import { compileText, loadCatalog } from '../engine/catalog/load.ts'
+import { compileText, loadCatalog } from '../engine/catalog/load-catalog.ts'
 import { documentNames } from '../engine/documents/all.ts'
 import { refundPayment } from '../engine/refunds/refund.ts'
 import { UsageStore } from '../engine/usage/usage-store.ts'
@@ -52,7 +52,7 @@ export function consoleSources(settings: SourceSettings): ConsoleSources {
     refund:
       refundKey === undefined
         ? undefined
-        : (entry) =>
+        : (record) =>
             refundPayment(
               {
                 ...systemRuntime,
@@ -62,7 +62,7 @@ export function consoleSources(settings: SourceSettings): ConsoleSources {
                 owner: `refund-${randomBytes(6).toString('hex')}`,
                 key: refundKey,
               },
-              entry,
+              record,
             ),
   }
 }

@@ -2,7 +2,7 @@ import cluster, { type Worker as ClusterWorker } from 'node:cluster'
 import { once } from 'node:events'
 import { sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Mark, markNow } from '../engine/catalog/load.ts'
+import { type Mark, markNow } from '../engine/catalog/load-catalog.ts'
 import { isJsonObject } from '../engine/base/json.ts'
 import { isA, type Report, type Served, type Worker } from './supervisor-messages.ts'
 

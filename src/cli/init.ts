@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { generateTypes } from '../engine/catalog/generate-types.ts'
-import { compileText } from '../engine/catalog/load.ts'
+import { compileText } from '../engine/catalog/load-catalog.ts'
 import { documentNames } from '../engine/documents/all.ts'
 import { parsePrice } from '../engine/base/money.ts'
 import type { Flags } from '../engine/service-definition.ts'

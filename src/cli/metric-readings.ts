@@ -9,7 +9,7 @@ import {
   listChannelBalances,
   type ChannelBalance,
 } from '../engine/x402/batch-settlement-evm/channel-balances.ts'
-import { unpaidStreams } from '../engine/purchase/stream-credit.ts'
+import { unpaidStreams } from '../engine/purchase/payer-credit.ts'
 import type { Revenue } from './revenue.ts'
 
 export interface DenyList {

@@ -4,12 +4,12 @@ import { type Catalog, type Method, METHODS, routeKey, type Route } from '../eng
 import { operationId } from '../engine/catalog/check-context.ts'
 import { generateTypes } from '../engine/catalog/generate-types.ts'
 import { CatalogError } from '../engine/catalog/issue.ts'
-import { compileText, type Loaded, readerIn } from '../engine/catalog/load.ts'
+import { compileText, type Loaded, readerIn } from '../engine/catalog/load-catalog.ts'
 import { documentNames } from '../engine/documents/all.ts'
 import type { Json, JsonObject } from '../engine/base/json.ts'
 import type { Call } from './command.ts'
 import { UsageError } from '../command-line/usage-error.ts'
-import { handlersFor } from './load.ts'
+import { handlersFor } from './load-handlers.ts'
 import { replaceFile, taken, writeFiles } from './new-files.ts'
 import {
   EMPTY_INDEX,

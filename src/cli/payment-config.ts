@@ -1,7 +1,7 @@
 import type { PaymentConfig } from '../engine/app/compose.ts'
 import { readPayments } from '../engine/app/options.ts'
 import type { PaymentOptions, RatecardOptions } from '../engine/app/ratecard-options.ts'
-import { VARIABLES } from '../engine/app/setting-names.ts'
+import { VARIABLES } from '../engine/app/option-names.ts'
 import { USUAL_CHANNELS, type Catalog, type OutsideSource } from '../engine/catalog/catalog.ts'
 import { isLoopback } from '../engine/base/loopback.ts'
 import { findSvmNetwork } from '../engine/base/networks.ts'
@@ -38,7 +38,7 @@ function paymentOptions(env: Env): PaymentOptions {
     receiptKeys: env.receiptKeys,
     x402: {
       payTo: [env.payTo, env.payToSolana].filter((payee) => payee !== undefined),
-      signerKeys: env.settlerKeys,
+      signerKeys: env.signerKeys,
       feePayerKeys: env.feePayerKeys,
       channelKeys: env.channelKeys,
       facilitators: env.facilitators,
@@ -57,9 +57,9 @@ export function sandboxPayments(
     receiptKeys,
     x402: {
       payTo: [evm.payTo, ...(svm === undefined ? [] : [svm.payTo])],
-      signerKeys: [evm.settlerKey],
+      signerKeys: [evm.signerKey],
       feePayerKeys: svm && [svm.feePayerKey],
-      channelKeys: [evm.settlerKey],
+      channelKeys: [evm.signerKey],
       rpcUrls: { ...byNetwork({ [evm.chainId]: evm.rpcUrl }), ...(svm && { [svm.network]: svm.rpcUrl }) },
     },
     mpp: {

@@ -1,5 +1,5 @@
 import type { Catalog } from '../engine/catalog/catalog.ts'
-import { loadCatalog } from '../engine/catalog/load.ts'
+import { loadCatalog } from '../engine/catalog/load-catalog.ts'
 import { openNetworks, protocolsOf, type AllNetworks, type PaymentConfig } from '../engine/app/compose.ts'
 import { documentNames } from '../engine/documents/all.ts'
 import { createRevision, type Revision, type RevisionSettings } from '../engine/http/revision.ts'
@@ -9,8 +9,8 @@ import { systemRuntime } from '../engine/base/runtime.ts'
 import { openReceiptSigner } from '../engine/receipts/receipt-signer.ts'
 import type { Env } from '../env.ts'
 import type { Call } from './command.ts'
-import { handlersFor } from './load.ts'
-import { VARIABLES } from '../engine/app/setting-names.ts'
+import { handlersFor } from './load-handlers.ts'
+import { VARIABLES } from '../engine/app/option-names.ts'
 import { baseUrlOf, paymentConfig } from './payment-config.ts'
 
 /** What a server with this catalog and environment would serve, without a server: for commands that only look. */
@@ -85,7 +85,7 @@ const NO_LEDGER: Ledger = {
   commit: async () => false,
   replace: async () => false,
   remove: async () => false,
-  entries: async function* () {},
+  records: async function* () {},
   search: async () => [],
   totals: { read: async function* () {}, rebuild: async () => 0 },
   counts: { add: async () => undefined, read: async () => [] },

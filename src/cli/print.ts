@@ -1,5 +1,5 @@
 import { generateTypes } from '../engine/catalog/generate-types.ts'
-import { loadCatalog } from '../engine/catalog/load.ts'
+import { loadCatalog } from '../engine/catalog/load-catalog.ts'
 import { catalogSchema } from '../engine/catalog/schema.ts'
 import { documentNames } from '../engine/documents/all.ts'
 import { listedServers } from '../engine/documents/mcp-servers.ts'

@@ -5,7 +5,7 @@ import { namesOf } from '../engine/app/catalog-reload.ts'
 import { OptionError } from '../engine/app/options.ts'
 import { openRatecard, type OpenRatecard, type Prepared } from '../engine/app/ratecard.ts'
 import { StoresOfService } from '../engine/app/service-stores.ts'
-import { VARIABLES } from '../engine/app/setting-names.ts'
+import { VARIABLES } from '../engine/app/option-names.ts'
 import { ResourceStack } from '../engine/base/resource-stack.ts'
 import { systemRuntime } from '../engine/base/runtime.ts'
 import type { Catalog } from '../engine/catalog/catalog.ts'
@@ -21,8 +21,8 @@ import { SalesFunnel } from '../engine/usage/sales-funnel.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 import { consoleSources } from './console-sources.ts'
 import type { Call } from './command.ts'
-import { handlersFor } from './load.ts'
-import { keptRevisions } from './kept-revisions.ts'
+import { handlersFor } from './load-handlers.ts'
+import { keptRevisions } from './open-kept-revisions.ts'
 import type { Log } from './log.ts'
 import { openMetrics, type Metrics } from './metrics.ts'
 import {
@@ -130,7 +130,7 @@ async function start(process: ServerProcess): Promise<Started> {
   const { call, plan, log, server, host, watch, supervisor, opened } = process
   const { service: definition, context } = call
   const { before, worker = ALONE } = supervisor ?? {}
-  const env = { ...call.env, settlerKeys: keysOf(call.env.settlerKeys, worker) }
+  const env = { ...call.env, signerKeys: keysOf(call.env.signerKeys, worker) }
   const serviceStores = new StoresOfService()
   const making = { ...context, stores: serviceStores.get }
   const standIns = plan.offline ? await definition.standIns?.(making) : undefined

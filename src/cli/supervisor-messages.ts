@@ -1,8 +1,8 @@
-import type { Mark } from '../engine/catalog/load.ts'
+import type { Mark } from '../engine/catalog/load-catalog.ts'
 import type { AccessRecord } from '../engine/base/access-record.ts'
 import { isJsonObject } from '../engine/base/json.ts'
 import type { PaymentRecord } from '../engine/ledger/payment-record.ts'
-import type { ConsoleKeys } from '../console/access.ts'
+import type { ConsoleKeys } from '../console/console-access.ts'
 import type { StopSignal } from './signals.ts'
 
 /** What a process serves that a supervisor has started. */

@@ -1,7 +1,7 @@
 import cluster from 'node:cluster'
 import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Mark, markNow } from '../engine/catalog/load.ts'
+import { type Mark, markNow } from '../engine/catalog/load-catalog.ts'
 import { type Generation, startGeneration } from './generation.ts'
 import type { Log } from './log.ts'
 import { listenToSignals, type StopSignal } from './signals.ts'
@@ -45,8 +45,8 @@ export async function supervise(
   const order = (order: Order, to: Iterable<Generation> = running): void => {
     for (const { process } of to) if (process.isConnected()) process.send(order)
   }
-  /** The processes that serve now, by place. */
-  let crew: readonly Generation[] = []
+  /** By place. */
+  let serving: readonly Generation[] = []
   let isStopping = false
   const stopAll = (signal: StopSignal): void => {
     isStopping = true
@@ -62,7 +62,7 @@ export async function supervise(
       order({ kind: 'begin', worker, ...(before === undefined ? {} : { before }) }, [generation])
       if (isStopping) order({ kind: 'stop', signal: 'SIGTERM' }, [generation])
     })
-    exchange(generation, () => crew, order)
+    exchange(generation, () => serving, order)
     return generation
   }
   /** The first process says where all of them serve. */
@@ -78,7 +78,7 @@ export async function supervise(
   const closeChains = await openChains()
   try {
     void signals.stopped.then(stopAll)
-    signals.onReload(() => order({ kind: 'reload' }, crew))
+    signals.onReload(() => order({ kind: 'reload' }, serving))
     const over = new Promise<number>((resolve) => {
       /** Starts a process again that serves no more, until another generation takes its place. */
       const follow = async (first: Generation): Promise<void> => {
@@ -87,7 +87,7 @@ export async function supervise(
         for (;;) {
           const since = performance.now()
           const { kind, code } = await generation.ended
-          if (!crew.includes(generation)) return
+          if (!serving.includes(generation)) return
           const { worker, served } = generation
           const isRefused = served === undefined && kind === 'exited'
           if (isStopping || workers === 1 || isRefused) {
@@ -99,30 +99,30 @@ export async function supervise(
           log.write({ level: 'error', event: 'fault', message, fields: { code } })
           await delay(pause)
           if (isStopping) return resolve(code)
-          if (!crew.includes(generation)) return
+          if (!serving.includes(generation)) return
           pause = Math.min(pause * 2, LONGEST_PAUSE_MS)
-          const beside = served ?? crew.find((each) => each.served !== undefined)?.served
+          const beside = served ?? serving.find((each) => each.served !== undefined)?.served
           generation = begin(worker.place, beside)
-          crew = crew.with(worker.place, generation)
+          serving = serving.with(worker.place, generation)
         }
       }
       const beginning = beginAll()
-      crew = Array.from(running)
-      for (const each of crew) void follow(each)
+      serving = Array.from(running)
+      for (const each of serving) void follow(each)
       void beginning.then((begun) => {
         // The first one may have been started again meanwhile.
-        crew = [...crew.slice(0, 1), ...begun.slice(1)]
+        serving = [...serving.slice(0, 1), ...begun.slice(1)]
         for (const each of begun.slice(1)) void follow(each)
         if (!isWatching || isStopping) return
         const modulesOf = (all: readonly Generation[]): Map<string, Mark> =>
           new Map(all.flatMap(({ modules }) => Array.from(modules)))
-        watch.note(modulesOf(crew))
+        watch.note(modulesOf(serving))
         watch.start(async () => {
-          const looked = Array.from(modulesOf(crew).keys())
+          const looked = Array.from(modulesOf(serving).keys())
             // A missing module may be written in these folders: not every loader reports it.
             .flatMap((path) => [path, dirname(path)])
             .map((path) => [path, markNow(path)] as const)
-          const later = await beginAll(crew[0]?.served)
+          const later = await beginAll(serving[0]?.served)
           if (later.length < workers || later.some(({ served }) => served === undefined)) {
             const read = later.flatMap(({ catalog, modules }) => [...catalog, ...modules])
             watch.note(new Map([...looked, ...read]))
@@ -131,8 +131,8 @@ export async function supervise(
             return log.write({ level: 'error', event: 'reload_refused', message })
           }
           watch.note(modulesOf(later))
-          const before = crew
-          crew = later
+          const before = serving
+          serving = later
           for (const each of later) void follow(each)
           order({ kind: 'leave' }, before)
           await Promise.all(before.map(({ left, ended }) => Promise.race([left, ended])))

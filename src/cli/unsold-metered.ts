@@ -1,6 +1,6 @@
 import { schemesOf, type AllNetworks } from '../engine/app/compose.ts'
 import type { Catalog } from '../engine/catalog/catalog.ts'
-import { VARIABLES } from '../engine/app/setting-names.ts'
+import { VARIABLES } from '../engine/app/option-names.ts'
 import { findNetwork } from '../engine/base/networks.ts'
 import { areSet } from './terminal-text.ts'
 

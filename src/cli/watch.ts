@@ -1,7 +1,7 @@
 import { type BigIntStats, type FSWatcher, realpathSync, watch } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { ABSENT, type Mark, markOf } from '../engine/catalog/load.ts'
+import { ABSENT, type Mark, markOf } from '../engine/catalog/load-catalog.ts'
 
 /** Time from an event to the look at the files, so that many events cost one look. */
 const LOOK_MS = 150

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { systemRuntime } from '../engine/base/runtime.ts'
-import { loadCatalog } from '../engine/catalog/load.ts'
+import { loadCatalog } from '../engine/catalog/load-catalog.ts'
 import { documentNames } from '../engine/documents/all.ts'
 import { bodyOf } from '../engine/webhooks/webhook-event.ts'
 import { sendWebhook } from '../engine/webhooks/webhook-request.ts'

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AccessRecord } from '../engine/base/access-record.ts'
 import { listen } from '../engine/http/server.ts'
 import type { PaymentRecord } from '../engine/ledger/payment-record.ts'
-import { ConsoleAccess, type ConsoleKeys, ENTRANCE, isLocalHost, isOwnRequest } from './access.ts'
+import { ConsoleAccess, type ConsoleKeys, ENTRANCE, isLocalHost, isOwnRequest } from './console-access.ts'
 import { CallFeed } from './call-feed.ts'
 import { watchEventLoop } from './event-loop-delay.ts'
 import { EventStreams } from './event-streams.ts'
@@ -126,8 +126,8 @@ export function createConsole(settings: ConsoleSettings, now: () => number): Con
     if (refund === undefined)
       return refuse(response, 403, 'No refund can be sent: REFUND_PRIVATE_KEY is not set.')
     const result = sending.then(async () => {
-      const entry = await ledger.find(id)
-      return entry === undefined ? undefined : refund(entry)
+      const record = await ledger.find(id)
+      return record === undefined ? undefined : refund(record)
     })
     sending = result.catch(() => undefined)
     const made = await result

@@ -33,7 +33,7 @@ export interface ConsoleSources {
   /** What the catalog file says besides what is served. */
   readonly catalogReport: () => CatalogReport
   /** Undefined without the key of an account that refunds are sent from. */
-  readonly refund: ((entry: PaymentRecord) => Promise<RefundResult>) | undefined
+  readonly refund: ((record: PaymentRecord) => Promise<RefundResult>) | undefined
 }
 
 export interface CatalogReport {

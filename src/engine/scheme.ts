@@ -8,13 +8,7 @@ export type { CorrectedOffer, ErrorCode, Refusal } from './base/errors.ts'
 export type { Json, JsonObject } from './base/json.ts'
 export type { Micros } from './base/money.ts'
 export type { Change, Lease, LeaseState, Ledger } from './ledger/ledger.ts'
-export type {
-  BlockReference,
-  PaymentRecord,
-  Receipt,
-  SettlementAttempt,
-  State,
-} from './ledger/payment-record.ts'
+export type { BlockReference, PaymentRecord, Receipt, Dispatch, State } from './ledger/payment-record.ts'
 export type { SchemeState, SchemeStateChange, SchemeStates } from './ledger/scheme-state.ts'
 export type {
   Charge,

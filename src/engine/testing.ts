@@ -11,7 +11,7 @@ import { systemRuntime } from './base/runtime.ts'
 import type { Ratecard, RatecardOptions } from './index.ts'
 import { openService, type EmbeddedService } from './app/embedded-service.ts'
 import { openRatecard } from './app/ratecard.ts'
-import { OPTIONS } from './app/setting-names.ts'
+import { OPTIONS } from './app/option-names.ts'
 import { ResourceStack } from './base/resource-stack.ts'
 import { startEvmChain } from '../sandbox/evm/chain.ts'
 

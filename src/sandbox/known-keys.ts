@@ -48,11 +48,11 @@ function holders(file: unknown): Record<string, unknown>[] {
 }
 
 function addresses(holder: Record<string, unknown>): string[] {
-  const { payerKey, settlerKey, refundKey, feePayerKey, payTo, recipient } = holder
+  const { payerKey, signerKey, refundKey, feePayerKey, payTo, recipient } = holder
   const pairs = [payerKey, feePayerKey]
     .filter(isKeyPair)
     .flatMap((pair) => openSvmAccount(pair)?.address ?? [])
-  const signers = [payerKey, settlerKey, refundKey].filter(isWord).flatMap((key) => addressOfKey(key) ?? [])
+  const signers = [payerKey, signerKey, refundKey].filter(isWord).flatMap((key) => addressOfKey(key) ?? [])
   const onEvm = [...signers, ...[payTo, recipient].filter(isPlace)].map((address) => address.toLowerCase())
   return [...onEvm, ...pairs, ...[payTo].filter(isSvmPlace)]
 }

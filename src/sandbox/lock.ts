@@ -1,10 +1,10 @@
 import { type Release, tryLock } from '../engine/base/file-lock.ts'
 
-/** Claims a directory for this process by a file that names the process; throws when a living process holds it. */
+/** Locks a directory for this process by a file that names the process; throws when a living process holds it. */
 export function lock(file: string): Release {
-  const claimed = tryLock(file)
-  if (typeof claimed === 'string') throw new Error(refusal(file, claimed))
-  return claimed
+  const locked = tryLock(file)
+  if (typeof locked === 'string') throw new Error(refusal(file, locked))
+  return locked
 }
 
 function refusal(file: string, found: string): string {

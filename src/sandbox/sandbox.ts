@@ -30,7 +30,7 @@ export interface Sandbox {
     readonly chainId: number
     readonly asset: Address
     readonly payerKey: Hex
-    readonly settlerKey: Hex
+    readonly signerKey: Hex
     readonly payTo: Address
   }
   readonly tempo: {
@@ -97,7 +97,7 @@ export function readSandbox({ directory, baseUrl }: Place & { readonly baseUrl: 
   const shown = forClients(state)
   writeSecret(join(directory, 'sandbox.json'), { baseUrl, ...shown })
   return {
-    evm: { ...shown.evm, settlerKey: state.evm.settlerKey },
+    evm: { ...shown.evm, signerKey: state.evm.signerKey },
     tempo: { ...shown.tempo, secretKey: state.tempo.secretKey },
     ...(shown.svm && state.svm && { svm: { ...shown.svm, feePayerKey: state.svm.feePayerKey } }),
     wallet: serveWallet(state.evm),
@@ -166,12 +166,12 @@ async function begin(home: string, { random, log }: Pick<SandboxOptions, 'random
 
 async function fundEvm(chain: EvmChain, random: SandboxOptions['random']): Promise<SandboxState['evm']> {
   const payerKey = bytesToHex(random(32))
-  const settlerKey = bytesToHex(random(32))
+  const signerKey = bytesToHex(random(32))
   const payTo = getAddress(bytesToHex(random(20)))
   await fundAccount(chain, privateKeyToAddress(payerKey))
-  await chain.setGas(privateKeyToAddress(settlerKey), GAS)
+  await chain.setGas(privateKeyToAddress(signerKey), GAS)
   const { rpcUrl, pid, chainId, asset, genesis } = chain
-  return { rpcUrl, pid, chainId, asset, genesis, payerKey, settlerKey, payTo }
+  return { rpcUrl, pid, chainId, asset, genesis, payerKey, signerKey, payTo }
 }
 
 async function fundAccount(chain: EvmChain, account: Address): Promise<void> {

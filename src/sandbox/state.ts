@@ -12,7 +12,7 @@ import type { TempoChainRecord } from './tempo/chain.ts'
 export interface SandboxState {
   readonly evm: EvmChainRecord & {
     readonly payerKey: Hex
-    readonly settlerKey: Hex
+    readonly signerKey: Hex
     readonly payTo: Address
   }
   readonly tempo: TempoChainRecord & {
@@ -30,7 +30,7 @@ export interface SandboxState {
     readonly payTo: string
   }
   /**
-   * Key of the account that refunds are sent from, with money on the other two chains. The account of the settler is for
+   * Key of the account that refunds are sent from, with money on the other two chains. The account of the signer is for
    * transactions of the server alone.
    */
   readonly refundKey: Hex
@@ -60,9 +60,9 @@ function readSvm(found: unknown): SandboxState['svm'] {
 function readEvm(found: unknown): SandboxState['evm'] | undefined {
   if (!isRecord(found)) return undefined
   const node = readNode(found)
-  const { asset, payerKey, settlerKey, payTo } = found
-  if (!isWord(payerKey) || !isWord(settlerKey) || !isPlace(asset) || !isPlace(payTo)) return undefined
-  return node && { ...node, asset, payerKey, settlerKey, payTo }
+  const { asset, payerKey, signerKey, payTo } = found
+  if (!isWord(payerKey) || !isWord(signerKey) || !isPlace(asset) || !isPlace(payTo)) return undefined
+  return node && { ...node, asset, payerKey, signerKey, payTo }
 }
 
 function readTempo(found: unknown): SandboxState['tempo'] | undefined {

@@ -51,7 +51,7 @@ import { MailServers } from './sources/mail-servers.ts'
 import { Rdap } from './sources/rdap.ts'
 import type { MetricsBySource } from './sources/source-metrics.ts'
 import { LIVE_TWITCH, Twitch } from './sources/twitch.ts'
-import { STAND_IN_CREDENTIALS, TwitchAccess, type Credentials } from './sources/twitch/access.ts'
+import { STAND_IN_CREDENTIALS, TwitchAccess, type Credentials } from './sources/twitch/access-token.ts'
 import type { Runtime } from './sources/runtime.ts'
 
 /** The outside of the service: where its sources are, and what they are called in answers. */

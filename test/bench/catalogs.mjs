@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { loadCatalog } from '../../dist/engine/catalog/load.js'
+import { loadCatalog } from '../../dist/engine/catalog/load-catalog.js'
 import { documentNames } from '../../dist/engine/documents/all.js'
 import { generateCatalog } from './generated-catalog.mjs'
 

@@ -24,7 +24,7 @@ export async function measureFacilitated({ paidRounds, calls }) {
       const port = await freePort()
       const facilitator = await startPeer('facilitator', {
         port,
-        settlerKey: shop.settlerKey,
+        signerKey: shop.signerKey,
         rpcUrl: shop.chain.rpcUrl,
       })
       const candidate = {
@@ -37,7 +37,7 @@ export async function measureFacilitated({ paidRounds, calls }) {
       candidates.push(candidate)
       await shop.start({
         facilitatorUrl: `http://127.0.0.1:${port}`,
-        settlerKey: undefined,
+        signerKey: undefined,
         rpcUrl: undefined,
       })
       while (candidate.wallets.length < Math.max(...BUYERS)) candidate.wallets.push(await shop.wallet())

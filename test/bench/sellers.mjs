@@ -8,7 +8,7 @@ const fileOf = (path) => fileURLToPath(new URL(path, import.meta.url))
 /** Settles with a key of its own, or through `facilitatorUrl`. */
 const ours = {
   name: 'ours',
-  start: ({ rpcUrl, payTo, settlerKey, facilitatorUrl, upstream, dataDir }) =>
+  start: ({ rpcUrl, payTo, signerKey, facilitatorUrl, upstream, dataDir }) =>
     startOurs(fileOf('paid/catalog.yaml'), {
       args: ['--handlers', fileOf('paid/handlers')],
       dataDir,
@@ -17,7 +17,7 @@ const ours = {
         BASE_URL: 'https://api.example.com',
         PAY_TO: payTo,
         ...(facilitatorUrl === undefined
-          ? { SETTLER_PRIVATE_KEY: settlerKey, RPC_URL_8453: rpcUrl }
+          ? { SETTLER_PRIVATE_KEY: signerKey, RPC_URL_8453: rpcUrl }
           : { FACILITATOR_URL: facilitatorUrl }),
         UPSTREAM: upstream,
       },
@@ -27,14 +27,14 @@ const ours = {
 /** Two processes with one ledger in Redis and one signer. */
 export const OURS_TWICE = {
   name: 'ours, two processes on Redis',
-  start: async ({ rpcUrl, payTo, settlerKey, upstream, redisUrl }) => {
+  start: async ({ rpcUrl, payTo, signerKey, upstream, redisUrl }) => {
     const start = () =>
       startOurs(fileOf('paid/catalog.yaml'), {
         args: ['--handlers', fileOf('paid/handlers')],
         env: {
           BASE_URL: 'https://api.example.com',
           PAY_TO: payTo,
-          SETTLER_PRIVATE_KEY: settlerKey,
+          SETTLER_PRIVATE_KEY: signerKey,
           RPC_URL_8453: rpcUrl,
           REDIS_URL: redisUrl,
           UPSTREAM: upstream,
@@ -53,8 +53,8 @@ export const OURS_TWICE = {
 
 const express = {
   name: '@x402/express',
-  start: ({ rpcUrl, payTo, settlerKey, facilitatorUrl, upstream }) =>
-    startPeer('paid-express', { rpcUrl, payTo, settlerKey, facilitatorUrl, upstream }),
+  start: ({ rpcUrl, payTo, signerKey, facilitatorUrl, upstream }) =>
+    startPeer('paid-express', { rpcUrl, payTo, signerKey, facilitatorUrl, upstream }),
 }
 
 export const SELLERS = [ours, express]

@@ -17,9 +17,9 @@ export async function openShop(seller) {
   const [chain, upstream] = await Promise.all([startBase(), openCountingUpstream()])
   const node = await openRpcProxy(chain.rpcUrl)
   const dataDir = mkdtempSync(join(tmpdir(), 'ratecard-bench-'))
-  const settlerKey = randomKey()
+  const signerKey = randomKey()
   const payTo = addressOf(randomKey())
-  await chain.setGas(addressOf(settlerKey), GAS)
+  await chain.setGas(addressOf(signerKey), GAS)
   const onchain = onchainClient(chain)
   let server
   let calls = 0
@@ -28,7 +28,7 @@ export async function openShop(seller) {
     chain,
     node,
     upstream,
-    settlerKey,
+    signerKey,
     mining: onchain,
     get pids() {
       return server.pids ?? [server.pid]
@@ -44,7 +44,7 @@ export async function openShop(seller) {
     path: (route) => `${route}?n=${(calls += 1)}`,
     /** `settings` replace the defaults: settlement with a key, through this node. */
     start: async (settings = {}) => {
-      const defaults = { rpcUrl: node.url, settlerKey, upstream: upstream.url, payTo, dataDir }
+      const defaults = { rpcUrl: node.url, signerKey, upstream: upstream.url, payTo, dataDir }
       server = await seller.start({ ...defaults, ...settings })
     },
     /** SIGKILL. */

@@ -39,9 +39,9 @@ export function testAnswers(name: string, newPlace: (t: Test) => string): void {
       { kind: 'text', type: 'text/plain', text: '' },
     ]
     for (const [number, each] of stored.entries()) {
-      const entry = makeRecord(`x402:${number}`)
-      const reference = await writeAnswer(answers, entry, each)
-      t.strictSame(await readAnswer(answers, { ...entry, answer: reference }), each)
+      const record = makeRecord(`x402:${number}`)
+      const reference = await writeAnswer(answers, record, each)
+      t.strictSame(await readAnswer(answers, { ...record, answer: reference }), each)
     }
     t.equal(await readAnswer(answers, makeRecord('x402:none')), undefined)
   })
@@ -104,13 +104,13 @@ export function testAnswers(name: string, newPlace: (t: Test) => string): void {
   t.test(`${name}: keeps answers of any size whole, and gives back none that is deleted`, async (t) => {
     const { answers } = await openNew(t)
     for (const size of [1, 16_384, 16_385, 262_144, 262_145]) {
-      const entry = makeRecord(`x402:${size}`)
+      const record = makeRecord(`x402:${size}`)
       const bytes = new Uint8Array(await buffer(pieces(size, 100_000)))
-      const reference = await writeAnswer(answers, entry, { kind: 'bytes', type: 'image/png', bytes })
+      const reference = await writeAnswer(answers, record, { kind: 'bytes', type: 'image/png', bytes })
       const read = async (): Promise<StoredAnswer | undefined> =>
-        readAnswer(answers, { ...entry, answer: reference })
+        readAnswer(answers, { ...record, answer: reference })
       t.match(await read(), { kind: 'bytes', bytes: Buffer.from(bytes) }, `${size} bytes`)
-      await answers.delete(entry.id, reference)
+      await answers.delete(record.id, reference)
       t.equal(await read(), undefined, `${size} bytes`)
     }
   })

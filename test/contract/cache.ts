@@ -220,7 +220,7 @@ export function testCache(name: string, open: (t: Test) => Promise<CacheStore>):
       value: answerOf(2),
       stale: false,
     })
-    const unread = cacheOver({ ...store, get: away, claim: away }, clock)
+    const unread = cacheOver({ ...store, get: away, lock: away }, clock)
     t.match(await unread.through('one', POLICY, async () => answerOf(3)), {
       value: answerOf(3),
       cached: false,

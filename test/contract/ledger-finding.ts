@@ -10,7 +10,7 @@ const NOW = 1_800_000_000_000
 const FAR = Number.MAX_SAFE_INTEGER - 1
 const RECEIPT = { transaction: '0x01', network: 'eip155:84532', payer: '0xb0', amount: '5000' }
 
-/** How entries are found by anything but their key, and what is remembered besides them: a part of `testLedger`. */
+/** How records are found by anything but their key, and what is kept besides them: a part of `testLedger`. */
 export function testFinding(name: string, newPlace: (t: Test) => string, reach: Reach): void {
   const between = testsBetweenProcesses(reach)
   const openNew = async (t: Test, place = newPlace(t)): Promise<Ledger> => {
@@ -74,7 +74,7 @@ export function testFinding(name: string, newPlace: (t: Test) => string, reach: 
     t.strictSame(await dues(NOW + 3, 2), [1, 2])
     t.strictSame(await dues(NOW + 99, 10), [1, 2, 3, 4, 5], 'and never what is not due at all')
     const many = Array.from({ length: 40 }, (_, at) => ({ ...makeRecord(`x402:many ${at}`), due: NOW + 2 }))
-    await Promise.all(many.map((entry) => ledger.insert(entry)))
+    await Promise.all(many.map((record) => ledger.insert(record)))
     t.equal((await ledger.due('cleanup', NOW + 2, 100)).length, 42, 'any number at one time')
     t.equal((await ledger.due('cleanup', NOW + 2, 33)).length, 33)
   })
@@ -119,7 +119,7 @@ export function testFinding(name: string, newPlace: (t: Test) => string, reach: 
     const ledger = await openNew(t)
     const money = { ...makeRecord('x402:money'), state: 'unknown', due: 30 } as const
     const over = { ...makeRecord('x402:over'), state: 'voided', due: 10 } as const
-    for (const entry of [over, money]) await ledger.insert(entry)
+    for (const record of [over, money]) await ledger.insert(record)
     t.strictSame(await ledger.due('money', 30, 1), [money], 'nothing stands in its way')
     t.strictSame(await ledger.due('cleanup', 30, 10), [over])
     const voided = nextRecord(money, { state: 'voided', due: 20 })
@@ -292,18 +292,18 @@ export function testFinding(name: string, newPlace: (t: Test) => string, reach: 
       const place = newPlace(t)
       const ledger = await openNew(t, place)
       t.strictSame(await runTogether(2, [name, place, 'churn', 'x402']), ['churned', 'churned'])
-      const entries: PaymentRecord[] = []
-      for await (const entry of ledger.entries()) entries.push(entry)
-      t.ok(entries.length > 0 && entries.length <= 10)
+      const records: PaymentRecord[] = []
+      for await (const record of ledger.records()) records.push(record)
+      t.ok(records.length > 0 && records.length <= 10)
       const ids = (list: readonly PaymentRecord[]): string[] => list.map(({ id }) => id).sort()
-      t.strictSame(ids(await ledger.due('cleanup', FAR, 100)), ids(entries))
+      t.strictSame(ids(await ledger.due('cleanup', FAR, 100)), ids(records))
       for (const due of [0, 1, 2, 3, 4, 5])
         t.strictSame(
           ids(await ledger.due('cleanup', due, 100)),
-          ids(entries.filter((entry) => (entry.due ?? 99) <= due)),
+          ids(records.filter((record) => (record.due ?? 99) <= due)),
         )
       t.strictSame(ids(await ledger.undelivered(makeRecord('x402').buyerKey, 0, 100)), [])
-      for (const entry of entries) t.equal(await ledger.remove(entry), true)
+      for (const record of records) t.equal(await ledger.remove(record), true)
       for (let number = 0; number < 10; number += 1)
         t.equal(await ledger.insert(makeRecord(`x402:${number}`)), undefined, 'and no identifier taken')
     },

@@ -63,16 +63,16 @@ export function testStates(name: string, newPlace: (t: Test) => string, reach: R
 
   t.test(`${name}: stores changes of records and states together or none of them`, async (t) => {
     const ledger = await openNew(t)
-    const entry = makeRecord('x402:one')
-    await ledger.insert(entry)
+    const record = makeRecord('x402:one')
+    await ledger.insert(record)
     const [one, two] = [await ledger.states.get('tab:one'), await ledger.states.get('tab:two')]
-    const next = nextRecord(entry, { state: 'fulfilled' })
+    const next = nextRecord(record, { state: 'fulfilled' })
     const both = [
       { previous: one, next: 'a' },
       { previous: two, next: 'b' },
     ]
-    t.equal(await ledger.commit([{ previous: entry, next }], both), true)
-    t.strictSame(await ledger.get(entry.key), next)
+    t.equal(await ledger.commit([{ previous: record, next }], both), true)
+    t.strictSame(await ledger.get(record.key), next)
 
     const [first, second] = [await ledger.states.get('tab:one'), await ledger.states.get('tab:two')]
     const later = { previous: next, next: nextRecord(next) }
@@ -82,11 +82,11 @@ export function testStates(name: string, newPlace: (t: Test) => string, reach: R
     ]
     t.equal(await ledger.commit([later], stale), false, 'one state has changed')
     t.equal(
-      await ledger.commit([{ previous: entry, next }], [{ previous: first, next: undefined }]),
+      await ledger.commit([{ previous: record, next }], [{ previous: first, next: undefined }]),
       false,
       'the record has changed',
     )
-    t.strictSame(await ledger.get(entry.key), next)
+    t.strictSame(await ledger.get(record.key), next)
     t.strictSame(await ledger.states.get('tab:one'), first)
     t.strictSame(await ledger.states.get('tab:two'), second)
   })

@@ -97,7 +97,7 @@ export function testTotals(name: string, newPlace: (t: Test) => string): void {
     const before = Array.from({ length: 500 }, (_, place) =>
       settled({ ...makeRecord(`x402:${place}`, NOW + (place % 90)) }, NOW + (place % 3) * DAY_MS),
     )
-    await Promise.all(before.map((entry) => ledger.insert(entry)))
+    await Promise.all(before.map((record) => ledger.insert(record)))
     const expected = await totalsOf(ledger, 'sale')
     t.equal(await ledger.totals.rebuild(), 500)
     t.strictSame(await totalsOf(ledger, 'sale'), expected)
@@ -107,8 +107,8 @@ export function testTotals(name: string, newPlace: (t: Test) => string): void {
     await Promise.all([
       ledger.totals.rebuild(),
       ledger.totals.rebuild(),
-      ...late.map((entry) => ledger.insert(entry)),
-      ...before.slice(0, 100).map((entry) => ledger.remove(entry)),
+      ...late.map((record) => ledger.insert(record)),
+      ...before.slice(0, 100).map((record) => ledger.remove(record)),
     ])
     t.equal(
       (await totalsOf(ledger, 'sale')).reduce((sum, { payments }) => sum + payments, 0),
@@ -124,7 +124,7 @@ export function testTotals(name: string, newPlace: (t: Test) => string): void {
     const records = Array.from({ length: 5 }, (_, place) =>
       settled({ ...makeRecord(`x402:${place}`, NOW + place), payer: place < 3 ? '0xb0' : '0xb1' }, NOW),
     )
-    for (const entry of records) await ledger.insert(entry)
+    for (const record of records) await ledger.insert(record)
     const keys = async (
       term: SearchTerm | undefined,
       limit: number,
@@ -174,10 +174,10 @@ export function testTotals(name: string, newPlace: (t: Test) => string): void {
   })
 }
 
-function settled(entry: PaymentRecord, settledAt: number, amount = entry.amount): PaymentRecord {
-  const { network, payer } = entry
+function settled(record: PaymentRecord, settledAt: number, amount = record.amount): PaymentRecord {
+  const { network, payer } = record
   const receipt = { transaction: '0xaa', network, payer, amount, gasCost: '812345678901' }
-  return nextRecord(entry, { state: 'settled', receipt, settledAt, amount })
+  return nextRecord(record, { state: 'settled', receipt, settledAt, amount })
 }
 
 async function totalsOf(ledger: Ledger, kind: TotalKind): Promise<DailyTotal[]> {

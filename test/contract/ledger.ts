@@ -35,25 +35,25 @@ export function testLedger(
 
   t.test(`${name}: returns a record as it was stored, by key and by public id`, async (t) => {
     const ledger = await openNew(t)
-    const entry = fullEntry('x402:one')
-    t.equal(await ledger.get(entry.key), undefined)
-    t.equal(await ledger.find(entry.id), undefined)
-    t.equal(await ledger.insert(entry), undefined)
-    t.strictSame(await ledger.get(entry.key), entry)
-    t.strictSame(await ledger.find(entry.id), entry)
-    t.equal(await ledger.find(entry.key), undefined, 'a key is no public id')
-    t.equal(await ledger.get(entry.id), undefined, 'a public id is no key')
+    const record = fullEntry('x402:one')
+    t.equal(await ledger.get(record.key), undefined)
+    t.equal(await ledger.find(record.id), undefined)
+    t.equal(await ledger.insert(record), undefined)
+    t.strictSame(await ledger.get(record.key), record)
+    t.strictSame(await ledger.find(record.id), record)
+    t.equal(await ledger.find(record.key), undefined, 'a key is no public id')
+    t.equal(await ledger.get(record.id), undefined, 'a public id is no key')
   })
 
   t.test(`${name}: treats an undefined field as absent, and lets a change remove one`, async (t) => {
     const ledger = await openNew(t)
-    const entry = { ...fullEntry('x402:one'), redeliveryToken: undefined }
-    await ledger.insert(entry)
-    t.strictSame(await ledger.get(entry.key), asStored(entry))
-    t.notOk('redeliveryToken' in ((await ledger.get(entry.key)) ?? entry))
-    const { receipt: _, ...rest } = entry
-    t.equal(await ledger.replace(entry, nextRecord(rest)), true)
-    t.notOk('receipt' in ((await ledger.get(entry.key)) ?? entry))
+    const record = { ...fullEntry('x402:one'), redeliveryToken: undefined }
+    await ledger.insert(record)
+    t.strictSame(await ledger.get(record.key), asStored(record))
+    t.notOk('redeliveryToken' in ((await ledger.get(record.key)) ?? record))
+    const { receipt: _, ...rest } = record
+    t.equal(await ledger.replace(record, nextRecord(rest)), true)
+    t.notOk('receipt' in ((await ledger.get(record.key)) ?? record))
   })
 
   t.test(`${name}: returns a signed transaction until it is redacted or its record is removed`, async (t) => {
@@ -66,18 +66,18 @@ export function testLedger(
       { kind: 'payer', hash, raw: '0x76' },
       { kind: 'facilitator', url: 'https://facilitator.example', request },
     ] as const) {
-      const entry = { ...fullEntry(`x402:${dispatch.kind}`), dispatch }
-      await ledger.insert(entry)
-      t.strictSame(await ledger.get(entry.key), entry)
-      const erased = nextRecord(entry, { dispatch: own })
-      await ledger.replace(entry, erased)
-      t.strictSame(await ledger.get(entry.key), erased)
+      const record = { ...fullEntry(`x402:${dispatch.kind}`), dispatch }
+      await ledger.insert(record)
+      t.strictSame(await ledger.get(record.key), record)
+      const erased = nextRecord(record, { dispatch: own })
+      await ledger.replace(record, erased)
+      t.strictSame(await ledger.get(record.key), erased)
       const again = nextRecord(erased, { dispatch })
       await ledger.replace(erased, again)
-      t.strictSame(await ledger.find(entry.id), again)
+      t.strictSame(await ledger.find(record.id), again)
       await ledger.remove(again)
-      await ledger.insert({ ...entry, dispatch: own })
-      t.strictSame(await ledger.get(entry.key), { ...entry, dispatch: own })
+      await ledger.insert({ ...record, dispatch: own })
+      t.strictSame(await ledger.get(record.key), { ...record, dispatch: own })
     }
   })
 
@@ -98,20 +98,20 @@ export function testLedger(
           redeliveryToken: text,
         }
         const changes = { owner: text, revision: text, identifier: `${key}~` }
-        const entry = { ...fullEntry(key), ...names, ...changes }
-        t.equal(await ledger.insert(entry), undefined)
-        t.strictSame(await ledger.get(key), entry, key)
+        const record = { ...fullEntry(key), ...names, ...changes }
+        t.equal(await ledger.insert(record), undefined)
+        t.strictSame(await ledger.get(key), record, key)
       }
     }
   })
 
   t.test(`${name}: returns copies`, async (t) => {
     const ledger = await openNew(t)
-    const entry = fullEntry('x402:one')
-    await ledger.insert(entry)
-    const mine = await ledger.get(entry.key)
+    const record = fullEntry('x402:one')
+    await ledger.insert(record)
+    const mine = await ledger.get(record.key)
     if (mine !== undefined) Object.assign(mine, { state: 'sent', answer: undefined })
-    t.strictSame(await ledger.get(entry.key), entry)
+    t.strictSame(await ledger.get(record.key), record)
   })
 
   t.test(`${name}: accepts a payment once, however many try`, async (t) => {
@@ -132,43 +132,43 @@ export function testLedger(
     `${name}: makes a change of the current version once, and refuses changes of older ones`,
     async (t) => {
       const ledger = await openNew(t)
-      const entry = makeRecord('x402:one')
-      t.equal(await ledger.replace(entry, nextRecord(entry)), false, 'there is nothing to change yet')
-      t.equal(await ledger.get(entry.key), undefined, 'and nothing was stored')
-      await ledger.insert(entry)
+      const record = makeRecord('x402:one')
+      t.equal(await ledger.replace(record, nextRecord(record)), false, 'there is nothing to change yet')
+      t.equal(await ledger.get(record.key), undefined, 'and nothing was stored')
+      await ledger.insert(record)
       const tries = Array.from({ length: 100 }, (_, number) =>
-        ledger.replace(entry, nextRecord(entry, { owner: `owner ${number}` })),
+        ledger.replace(record, nextRecord(record, { owner: `owner ${number}` })),
       )
       const won = await Promise.all(tries)
       t.equal(won.filter((each) => each).length, 1)
-      const stored = await ledger.get(entry.key)
+      const stored = await ledger.get(record.key)
       t.equal(stored?.owner, `owner ${won.indexOf(true)}`, 'the one who was told so')
       t.equal(stored?.version, 2)
       t.equal(
-        await ledger.replace(entry, nextRecord(entry, { state: 'voided' })),
+        await ledger.replace(record, nextRecord(record, { state: 'voided' })),
         false,
         'the first version is gone',
       )
-      const future = { ...entry, version: 7 }
+      const future = { ...record, version: 7 }
       t.equal(await ledger.replace(future, nextRecord(future)), false, 'a version that never was')
-      t.strictSame(await ledger.get(entry.key), stored, 'and nothing has changed')
-      t.strictSame(await ledger.find(entry.id), stored, 'under neither name')
+      t.strictSame(await ledger.get(record.key), stored, 'and nothing has changed')
+      t.strictSame(await ledger.find(record.id), stored, 'under neither name')
     },
   )
 
   t.test(`${name}: deletes a record only in the version that was read`, async (t) => {
     const ledger = await openNew(t)
-    const entry = fullEntry('x402:one')
-    await ledger.insert(entry)
-    const next = nextRecord(entry)
-    await ledger.replace(entry, next)
-    t.equal(await ledger.remove(entry), false, 'somebody has changed it')
-    t.strictSame(await ledger.get(entry.key), next)
+    const record = fullEntry('x402:one')
+    await ledger.insert(record)
+    const next = nextRecord(record)
+    await ledger.replace(record, next)
+    t.equal(await ledger.remove(record), false, 'somebody has changed it')
+    t.strictSame(await ledger.get(record.key), next)
     t.equal(await ledger.remove(next), true)
-    t.equal(await ledger.get(entry.key), undefined)
-    t.equal(await ledger.find(entry.id), undefined)
+    t.equal(await ledger.get(record.key), undefined)
+    t.equal(await ledger.find(record.id), undefined)
     t.equal(await ledger.remove(next), false, 'it is gone')
-    t.equal(await ledger.insert(entry), undefined, 'its key is free')
+    t.equal(await ledger.insert(record), undefined, 'its key is free')
   })
 
   t.test(`${name}: refuses writes by the former owner of a payment after it was created again`, async (t) => {
@@ -176,12 +176,12 @@ export function testLedger(
     const late = makeRecord('x402:one', NOW, 'late')
     await ledger.insert(late)
     t.equal(await ledger.remove(late), true)
-    const entry = makeRecord('x402:one', NOW + 1, 'other')
-    t.equal(entry.version, late.version)
-    await ledger.insert(entry)
+    const record = makeRecord('x402:one', NOW + 1, 'other')
+    t.equal(record.version, late.version)
+    await ledger.insert(record)
     t.equal(await ledger.replace(late, nextRecord(late, { state: 'fulfilled' })), false)
     t.equal(await ledger.remove(late), false)
-    t.strictSame(await ledger.get('x402:one'), entry)
+    t.strictSame(await ledger.get('x402:one'), record)
     t.equal((await ledger.due('cleanup', NOW + 99_999, 10)).length, 1)
   })
 
@@ -219,21 +219,21 @@ export function testLedger(
   t.test(`${name}: returns records of a megabyte whole, and many of them`, async (t) => {
     const ledger = await openNew(t)
     const seal = 'é🪙"\\\n'.repeat(125_000)
-    const entries = Array.from({ length: 8 }, (_, number) => makeRecord(`x402:${number}`))
-    await Promise.all(entries.map((entry) => ledger.insert(entry)))
-    const sealed = entries.map((entry) => nextRecord(entry, { authorizationHash: seal }))
+    const records = Array.from({ length: 8 }, (_, number) => makeRecord(`x402:${number}`))
+    await Promise.all(records.map((record) => ledger.insert(record)))
+    const sealed = records.map((record) => nextRecord(record, { authorizationHash: seal }))
     t.strictSame(
-      await Promise.all(entries.map((entry, at) => ledger.replace(entry, sealed[at] ?? entry))),
-      entries.map(() => true),
+      await Promise.all(records.map((record, at) => ledger.replace(record, sealed[at] ?? record))),
+      records.map(() => true),
     )
-    for (const entry of sealed) t.strictSame(await ledger.get(entry.key), entry)
+    for (const record of sealed) t.strictSame(await ledger.get(record.key), record)
   })
 
   t.test(`${name}: makes changes of several records together or leaves all as they are`, async (t) => {
     const ledger = await openNew(t)
-    const entries = Array.from({ length: 5 }, (_, number) => makeRecord(`x402:${number}`, NOW + number))
-    for (const entry of entries) await ledger.insert(entry)
-    const settling = entries.map((previous) => ({
+    const records = Array.from({ length: 5 }, (_, number) => makeRecord(`x402:${number}`, NOW + number))
+    for (const record of records) await ledger.insert(record)
+    const settling = records.map((previous) => ({
       previous,
       next: nextRecord(previous, { state: 'settling', due: 9 }),
     }))
@@ -242,7 +242,7 @@ export function testLedger(
     const changed = nextRecord(first.previous, { state: 'fulfilled' })
     t.equal(await ledger.replace(first.previous, changed), true)
     t.equal(await ledger.commit([...others, first]), false, 'somebody has changed one of them')
-    t.strictSame(await all(ledger), [changed, ...entries.slice(1)], 'so nothing was made of the others')
+    t.strictSame(await all(ledger), [changed, ...records.slice(1)], 'so nothing was made of the others')
     t.strictSame(await ledger.due('money', 9, 10), [])
     t.equal(await ledger.commit([...others, { previous: changed, next: undefined }]), true)
     const left = others.map(({ next }) => next)
@@ -254,12 +254,12 @@ export function testLedger(
 
   t.test(`${name}: makes one of several commits that share a record`, async (t) => {
     const ledger = await openNew(t)
-    const entries = Array.from({ length: 8 }, (_, number) => makeRecord(`x402:${number}`))
-    for (const entry of entries) await ledger.insert(entry)
-    const tries = entries.map((_, start) =>
+    const records = Array.from({ length: 8 }, (_, number) => makeRecord(`x402:${number}`))
+    for (const record of records) await ledger.insert(record)
+    const tries = records.map((_, start) =>
       ledger.commit(
-        entries.map((_, place) => {
-          const previous = entries[(start + place) % entries.length] ?? makeRecord('none')
+        records.map((_, place) => {
+          const previous = records[(start + place) % records.length] ?? makeRecord('none')
           return { previous, next: nextRecord(previous, { owner: `owner ${start}` }) }
         }),
       ),
@@ -281,10 +281,10 @@ export function testLedger(
     await worker.kill()
     const ledger = await openLedger(name, place)
     t.teardown(() => ledger.close())
-    const entries = await all(ledger)
-    t.equal(entries.length, 50)
-    t.equal(new Set(entries.map(({ version }) => version)).size, 1, 'they are all of one commit')
-    t.ok(entries.every(({ version }) => version > 20))
+    const records = await all(ledger)
+    t.equal(records.length, 50)
+    t.equal(new Set(records.map(({ version }) => version)).size, 1, 'they are all of one commit')
+    t.ok(records.every(({ version }) => version > 20))
   })
 
   t.test(`${name}: lists every record, oldest first`, async (t) => {
@@ -319,10 +319,10 @@ export function testLedger(
     const keys = Array.from({ length: 230 }, (_, number) => `x402:${number}`)
     await Promise.all(keys.map((key, number) => ledger.insert(makeRecord(key, NOW + number))))
     const seen = []
-    for await (const entry of ledger.entries()) {
-      seen.push(entry.key)
-      if (seen.length % 2 === 0) await ledger.remove(entry)
-      else await ledger.replace(entry, nextRecord(entry, { state: 'voided' }))
+    for await (const record of ledger.records()) {
+      seen.push(record.key)
+      if (seen.length % 2 === 0) await ledger.remove(record)
+      else await ledger.replace(record, nextRecord(record, { state: 'voided' }))
     }
     t.strictSame(seen, keys, 'none is left out and none comes twice')
     const left = await all(ledger)
@@ -386,16 +386,16 @@ export function testLedger(
   t.test(`${name}: returns what was stored after closing, which may be repeated`, async (t) => {
     const place = newPlace(t)
     const before = await openLedger(name, place)
-    const entry = fullEntry('x402:one')
-    await before.insert(entry)
+    const record = fullEntry('x402:one')
+    await before.insert(record)
     const lease = await take(before, 'signer', 'a')
     if (lease !== undefined) await before.release(lease, { value: 7, at: NOW })
     await before.close()
     await before.close()
     const after = await openLedger(name, place)
     t.teardown(() => after.close())
-    t.strictSame(await after.get(entry.key), entry)
-    t.strictSame(await after.find(entry.id), entry)
+    t.strictSame(await after.get(record.key), record)
+    t.strictSame(await after.find(record.id), record)
     t.strictSame((await take(after, 'signer', 'b'))?.leaseState, { value: 7, at: NOW })
   })
 
@@ -471,8 +471,8 @@ export function testLedger(
     t.ok(told.size >= 100)
     const lost = []
     for (const [number, version] of told) {
-      const entry = await ledger.get(`x402:${number}`)
-      if (entry === undefined || entry.version < version) lost.push(number)
+      const record = await ledger.get(`x402:${number}`)
+      if (record === undefined || record.version < version) lost.push(number)
     }
     t.strictSame(lost, [])
     t.equal(await ledger.insert(makeRecord('x402:next')), undefined, 'and the store is usable')
@@ -483,7 +483,7 @@ export function testLedger(
   testTotals(name, newPlace)
 }
 
-/** One with everything an entry can have. */
+/** One with everything a record can have. */
 function fullEntry(key: string): PaymentRecord {
   return {
     ...makeRecord(key),
@@ -502,7 +502,7 @@ function take(ledger: Ledger, name: string, owner: string, ms = 60_000): Promise
 }
 
 async function all(ledger: Ledger): Promise<PaymentRecord[]> {
-  const entries: PaymentRecord[] = []
-  for await (const entry of ledger.entries()) entries.push(entry)
-  return entries
+  const records: PaymentRecord[] = []
+  for await (const record of ledger.records()) records.push(record)
+  return records
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import { loadCatalog } from '../../src/engine/catalog/load.ts'
+import { loadCatalog } from '../../src/engine/catalog/load-catalog.ts'
 import { documentNames } from '../../src/engine/documents/all.ts'
 import type { Json } from '../../src/engine/base/json.ts'
 import { attempt } from './support/property-run.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { CatalogError } from '../../src/engine/catalog/issue.ts'
-import { compileText } from '../../src/engine/catalog/load.ts'
+import { compileText } from '../../src/engine/catalog/load-catalog.ts'
 import type { Catalog } from '../../src/engine/catalog/catalog.ts'
 import { documentNames } from '../../src/engine/documents/all.ts'
 import { fc } from '../support/fast-check.ts'

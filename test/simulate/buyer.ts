@@ -336,12 +336,12 @@ function answer(
   const later = (work: () => void): unknown => clock.after(random.between(1, 30), work)
   switch (reply.kind) {
     case 'answered': {
-      const { entry, answer: stored } = reply
+      const { record, answer: stored } = reply
       if (!isAnswerTo(plan, stored)) world.violate(`purchase ${plan.id} got the answer of another one`)
-      if (plan.route === 'flow' && entry.amount !== costOf(stored))
-        world.violate(`purchase ${plan.id} is charged ${entry.amount} for work that costs ${costOf(stored)}`)
-      life.sent(entry, gone)
-      later(() => isOpen() && end('answered', entry.key))
+      if (plan.route === 'flow' && record.amount !== costOf(stored))
+        world.violate(`purchase ${plan.id} is charged ${record.amount} for work that costs ${costOf(stored)}`)
+      life.sent(record, gone)
+      later(() => isOpen() && end('answered', record.key))
       return
     }
     case 'offer':
@@ -349,7 +349,7 @@ function answer(
       return
     case 'fault': {
       const { charge, paid } = reply
-      later(() => end(charge.charged, paid?.entry.key))
+      later(() => end(charge.charged, paid?.record.key))
       return
     }
     case 'problem':

@@ -1,8 +1,7 @@
 import { keccak256 } from 'js-sha3'
 import { toChecksum, type Address } from '../../src/engine/base/address.ts'
 import { PERMIT2, UPTO_PROXY } from '../../src/engine/base/permit2.ts'
-import { selector } from '../../src/engine/chains/evm/abi.ts'
-import { word } from '../../src/engine/chains/evm/chain.ts'
+import { selector, word } from '../../src/engine/chains/evm/abi.ts'
 import {
   AUTHORIZATION_CANCELED,
   AUTHORIZATION_USED,

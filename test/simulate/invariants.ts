@@ -65,7 +65,7 @@ function movedBy({ chain, records }: Remains, key: string): bigint | undefined {
       : chain.get(movedName('authorization', authorization.from, authorization.nonce))
   if (amount !== undefined && amount > 0n) return amount
   // What costs nothing moves nothing, and what is paid through a channel moves later.
-  const receipt = records.find((entry) => entry.key === key)?.receipt
+  const receipt = records.find((record) => record.key === key)?.receipt
   return receipt !== undefined && (amount === undefined || receipt.amount === '0')
     ? BigInt(receipt.amount)
     : undefined
@@ -75,38 +75,38 @@ function isCharged(remains: Remains, key: string): boolean {
   return movedBy(remains, key) !== undefined
 }
 
-export function isFinished(entry: PaymentRecord): boolean {
-  return !UNFINISHED.has(situationOf(entry))
+export function isFinished(record: PaymentRecord): boolean {
+  return !UNFINISHED.has(situationOf(record))
 }
 
 function unfinished({ records }: Remains): readonly string[] {
   return records
-    .filter((entry) => !isFinished(entry))
-    .map((entry) => `payment ${nameOf(entry.key)} is never finished: ${situationOf(entry)}`)
+    .filter((record) => !isFinished(record))
+    .map((record) => `payment ${nameOf(record.key)} is never finished: ${situationOf(record)}`)
 }
 
 /** Charged as recorded, and charged = answered or owed. */
 function wrongCharges(remains: Remains): readonly string[] {
   const { records, answered, now } = remains
   const told = named(remains)
-  const seen = new Map(records.map((entry) => [entry.key, entry]))
+  const seen = new Map(records.map((record) => [record.key, record]))
   const keys = new Set([...seen.keys(), ...told.map(({ key }) => key)])
   const got = new Set(told.filter(({ outcome }) => outcome === 'answered').map(({ key }) => key))
   return [...keys].flatMap((key) => {
     if (isLost(remains, key)) return []
-    const entry = seen.get(key)
+    const record = seen.get(key)
     const charged = isCharged(remains, key)
-    if (charged && entry === undefined) return [`payment ${nameOf(key)} is charged, and no record knows it`]
-    if (charged && entry?.receipt === undefined)
-      return [`payment ${nameOf(key)} is charged, and its record says ${entry?.state}`]
-    if (!charged && entry?.receipt !== undefined)
+    if (charged && record === undefined) return [`payment ${nameOf(key)} is charged, and no record knows it`]
+    if (charged && record?.receipt === undefined)
+      return [`payment ${nameOf(key)} is charged, and its record says ${record?.state}`]
+    if (!charged && record?.receipt !== undefined)
       return [`payment ${nameOf(key)} has a receipt, and the chain shows no charge`]
-    if (!charged && got.has(key) && entry?.undone === undefined)
+    if (!charged && got.has(key) && record?.undone === undefined)
       return [`payment ${nameOf(key)} was answered, and is not charged`]
-    if (!charged || entry === undefined || got.has(key) || entry.state === 'sent') return []
+    if (!charged || record === undefined || got.has(key) || record.state === 'sent') return []
     // Work that is settled afterwards was done, and is stored.
-    const isOwed = (entry.settle === 'upfront' && entry.redeliver > 0) || isRefundDue(entry, now)
-    return answered.has(entry.id) || isOwed
+    const isOwed = (record.settle === 'upfront' && record.redeliver > 0) || isRefundDue(record, now)
+    return answered.has(record.id) || isOwed
       ? []
       : [`payment ${nameOf(key)} is charged, and neither answered nor owed`]
   })
@@ -165,7 +165,7 @@ function named({ told }: Remains): readonly (Told & { readonly key: string })[] 
 
 /** Payments whose money goes back, because the work failed for good or their buyer was told that nothing was charged. */
 function owedBack({ records, now }: Remains): ReadonlySet<string> {
-  return new Set(records.filter((entry) => isRefundDue(entry, now)).map(({ key }) => key))
+  return new Set(records.filter((record) => isRefundDue(record, now)).map(({ key }) => key))
 }
 
 /** What buyers were told of the charge. */
@@ -173,7 +173,7 @@ function lies(remains: Remains): readonly string[] {
   const { records } = remains
   const told = named(remains)
   // A payment that a reorganisation has undone for good is reported to the operator.
-  const undone = new Set(records.flatMap((entry) => (entry.undone === undefined ? [] : [entry.key])))
+  const undone = new Set(records.flatMap((record) => (record.undone === undefined ? [] : [record.key])))
   const refunds = owedBack(remains)
   return told.flatMap(({ key, outcome, to, plan }) => {
     if (isLost(remains, key)) return []

@@ -24,14 +24,14 @@ const OF_EXACT: readonly Text[] = [
   {
     name: 'a payment is taken over without compare-and-set',
     file: 'ledger/lease.ts',
-    find: '(await ledger.replace(entry, next)) ?',
-    replace: '((await ledger.replace(entry, next)) || true) ?',
+    find: '(await ledger.replace(record, next)) ?',
+    replace: '((await ledger.replace(record, next)) || true) ?',
   },
   {
     name: 'a change of a record is not compared with what is stored',
     file: 'ledger/lease.ts',
-    find: 'if (!(await this.#replace(previous, entry, store))) throw new LeaseLostError(previous.id)',
-    replace: 'await this.#replace(previous, entry, store)',
+    find: 'if (!(await this.#replace(previous, record, store))) throw new LeaseLostError(previous.id)',
+    replace: 'await this.#replace(previous, record, store)',
   },
   {
     name: 'the transaction is sent before it is recorded',
@@ -50,13 +50,13 @@ const OF_EXACT: readonly Text[] = [
     name: 'the receipt is not stored',
     file: 'purchase/settlement-flow.ts',
     find: 'return await lease.settle(receipt)',
-    replace: 'return { ...lease.entry, receipt }',
+    replace: 'return { ...lease.record, receipt }',
   },
   {
     name: 'the answer is not stored before the settlement',
     file: 'purchase/settlement-flow.ts',
-    find: "if (payment.commit === undefined) await lease.advance('fulfilled', work)",
-    replace: "if (payment.commit === undefined) await lease.advance('fulfilled')",
+    find: "Promise.resolve(lease.record) : lease.advance('fulfilled', work)",
+    replace: "Promise.resolve(lease.record) : lease.advance('fulfilled')",
   },
   {
     name: 'a transaction without a block in time counts as failed',
@@ -127,7 +127,7 @@ const OF_EXACT: readonly Text[] = [
   {
     name: 'an unknown outcome is never looked at again',
     file: 'ledger/payment-lifecycle.ts',
-    find: 'return updatedAt + Math.min(backoff(entry), pauseUntilExpiry(entry, updatedAt) ?? Infinity)',
+    find: 'return updatedAt + Math.min(backoff(record), pauseUntilExpiry(record, updatedAt) ?? Infinity)',
     replace: 'return undefined',
   },
   {
@@ -139,7 +139,7 @@ const OF_EXACT: readonly Text[] = [
   {
     name: 'recovery ends what is unknown as failed',
     file: 'purchase/recovery.ts',
-    find: "await lease.advance(entry.state === 'fulfilled' ? 'fulfilled' : 'unknown')",
+    find: "await lease.advance(record.state === 'fulfilled' ? 'fulfilled' : 'unknown')",
     replace: 'await lease.void()',
   },
   {
@@ -182,13 +182,13 @@ const OF_EXACT: readonly Text[] = [
   {
     name: 'a failed transaction is forgotten, although its block may be undone',
     file: 'ledger/payment-lifecycle.ts',
-    find: '    ...firstLook(entry, failedIn, now),',
+    find: '    ...firstLook(record, failedIn, now),',
     replace: '',
   },
   {
     name: 'a payment that is carried out after its buyer was told otherwise is not owed back',
     file: 'purchase/recovery.ts',
-    find: 'if (wasDenied(entry)) await oweBack(deps, lease)',
+    find: 'if (wasDenied(record)) await oweBack(deps, lease)',
     replace: '',
   },
   {
@@ -218,8 +218,8 @@ const OF_EXACT: readonly Text[] = [
   {
     name: 'a reservation of another request is taken',
     file: 'ledger/lease.ts',
-    find: "if (!isReusable(standing, now())) return { kind: 'taken', entry: standing }",
-    replace: "if (standing.receipt !== undefined) return { kind: 'taken', entry: standing }",
+    find: "if (!isReusable(standing, now())) return { kind: 'taken', record: standing }",
+    replace: "if (standing.receipt !== undefined) return { kind: 'taken', record: standing }",
   },
   {
     name: 'one transaction of several gets the outcomes of all',
@@ -308,8 +308,8 @@ const OF_CHANNELS: readonly Text[] = [
   {
     name: 'a channel is charged the ceiling of its voucher',
     file: 'x402/batch-settlement-evm/channel-payment.ts',
-    find: 'const total = (before + charged).toString()',
-    replace: 'const total = ceiling.toString()',
+    find: 'const total = before + charged',
+    replace: 'const total = ceiling',
   },
   {
     name: 'a voucher that is lower than what was charged is taken',
@@ -326,8 +326,8 @@ const OF_CHANNELS: readonly Text[] = [
   {
     name: 'withdrawals from channels are not seen',
     file: 'x402/batch-settlement-evm/channel-watch.ts',
-    find: 'if (id === undefined || this.#handled.has(place)) continue',
-    replace: 'if (id === undefined || place !== undefined) continue',
+    find: 'if (id === undefined || changed.has(id)) continue',
+    replace: 'if (id === undefined || !changed.has(id)) continue',
   },
   {
     name: 'a claim that a reorganization has undone counts as final',

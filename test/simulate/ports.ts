@@ -222,11 +222,11 @@ function overPort(ledger: Ledger, ask: Ask): Ledger {
     check: () => ask('read', () => ledger.check()),
     get: (key) => ask('read', () => ledger.get(key)),
     find: (id) => ask('read', () => ledger.find(id)),
-    insert: (entry) => ask('change', () => ledger.insert(entry)),
+    insert: (record) => ask('change', () => ledger.insert(record)),
     states: { get: (name) => ask('read', () => states.get(name)), list: (prefix) => states.list(prefix) },
     commit: (all, states) => ask('change', () => ledger.commit(all, states)),
     replace: (previous, next) => ask('change', () => ledger.replace(previous, next)),
-    remove: (entry) => ask('change', () => ledger.remove(entry)),
+    remove: (record) => ask('change', () => ledger.remove(record)),
     search: (term, limit, before) => ask('read', () => ledger.search(term, limit, before)),
     totals: {
       read: (kind, from, to) => ledger.totals.read(kind, from, to),

@@ -21,7 +21,7 @@ import { exactScheme } from '../../src/engine/x402/exact-evm/exact.ts'
 import { openFacilitators } from '../../src/engine/x402/facilitators/open-facilitators.ts'
 import { openX402Networks } from '../../src/engine/x402/exact-evm/exact-networks.ts'
 import { createX402 } from '../../src/engine/x402/x402.ts'
-import { VARIABLES } from '../../src/engine/app/setting-names.ts'
+import { VARIABLES } from '../../src/engine/app/option-names.ts'
 import { openPorts, type Ports, type World } from './ports.ts'
 import { randomOf } from './random.ts'
 
@@ -50,7 +50,7 @@ export interface Life {
   /** Claims what all channels owe. */
   claim(): Promise<void>
   /** The last byte of an answer was sent. */
-  sent(entry: PaymentRecord, gone: AbortSignal): void
+  sent(record: PaymentRecord, gone: AbortSignal): void
 }
 
 /** Starts a process with an empty memory. Awaits the modules that its first payment would load, in no time at all. */
@@ -195,10 +195,10 @@ export async function startLife(world: World, index: number, number: number): Pr
     claim: async () => {
       await channels.claim('all').catch(report)
     },
-    sent: (entry, gone) => {
+    sent: (record, gone) => {
       const mark = (how: typeof markReceived): void => {
-        buyers.forget(entry.id)
-        void how(leaseContext, entry).catch(report)
+        buyers.forget(record.id)
+        void how(leaseContext, record).catch(report)
       }
       if (gone.aborted) mark(markUndelivered)
       else void ports.sleep(DELIVERED_MS).then(() => mark(gone.aborted ? markUndelivered : markReceived))

@@ -253,8 +253,8 @@ export async function simulate({ seed, processes, ways, plans, faults }: History
   if (violations.length === 0 && ways.includes('batch-settlement')) await claimAll()
   const records: PaymentRecord[] = [...data.records.values()]
   const answered = new Set<string>()
-  for (const entry of records)
-    if ((await readAnswer(ledger.answers, entry)) !== undefined) answered.add(entry.id)
+  for (const record of records)
+    if ((await readAnswer(ledger.answers, record)) !== undefined) answered.add(record.id)
   const found = violationsOf({
     chain,
     records,
@@ -390,13 +390,13 @@ function noted(ledger: Ledger, trace: Trace): Ledger {
   }
   return {
     ...ledger,
-    insert: async (entry) => {
-      const standing = await ledger.insert(entry)
-      if (standing === undefined) note(undefined, entry)
+    insert: async (record) => {
+      const standing = await ledger.insert(record)
+      if (standing === undefined) note(undefined, record)
       return standing
     },
     commit,
     replace: (previous, next) => commit([{ previous, next }]),
-    remove: (entry) => commit([{ previous: entry, next: undefined }]),
+    remove: (record) => commit([{ previous: record, next: undefined }]),
   }
 }

@@ -81,7 +81,7 @@ export function openSimulatedLedger(data: StoredData, now: () => number): Ledger
     if (previous?.identifier !== undefined) put(identifiers, previous.identifier, undefined)
     if (next?.identifier !== undefined) put(identifiers, next.identifier, next.id)
   }
-  const copyOf = (entry: PaymentRecord | undefined): PaymentRecord | undefined => entry && { ...entry }
+  const copyOf = (record: PaymentRecord | undefined): PaymentRecord | undefined => record && { ...record }
   const commit = async (
     changes: readonly Change[],
     stateChanges: readonly SchemeStateChange[] = [],
@@ -117,10 +117,10 @@ export function openSimulatedLedger(data: StoredData, now: () => number): Ledger
     check: async () => undefined,
     get: async (key) => copyOf(records.get(paymentId(key))),
     find: async (id) => copyOf(records.get(id)),
-    insert: async (entry) => {
-      const named = entry.identifier === undefined ? undefined : identifiers.get(entry.identifier)
-      const standing = records.get(entry.id) ?? (named === undefined ? undefined : records.get(named))
-      if (standing === undefined) putRecord(undefined, entry)
+    insert: async (record) => {
+      const named = record.identifier === undefined ? undefined : identifiers.get(record.identifier)
+      const standing = records.get(record.id) ?? (named === undefined ? undefined : records.get(named))
+      if (standing === undefined) putRecord(undefined, record)
       return copyOf(standing)
     },
     states: {
@@ -131,17 +131,17 @@ export function openSimulatedLedger(data: StoredData, now: () => number): Ledger
     },
     commit,
     replace: (previous, next) => commit([{ previous, next }]),
-    remove: (entry) => commit([{ previous: entry, next: undefined }]),
-    entries: async function* () {
+    remove: (record) => commit([{ previous: record, next: undefined }]),
+    records: async function* () {
       for (const { id } of oldestFirst()) {
-        const entry = records.get(id)
-        if (entry !== undefined) yield { ...entry }
+        const record = records.get(id)
+        if (record !== undefined) yield { ...record }
       }
     },
     search: async (term, limit, before) =>
       oldestFirst()
         .toReversed()
-        .filter((entry) => fitsSearch(entry, term))
+        .filter((record) => fitsSearch(record, term))
         .filter(
           ({ createdAt, id }) =>
             before === undefined ||
@@ -153,8 +153,8 @@ export function openSimulatedLedger(data: StoredData, now: () => number): Ledger
     totals: {
       read: async function* (kind, from, to) {
         const totals = new Map<string, DailyTotal>()
-        for (const entry of oldestFirst())
-          for (const { date, of, payments, amount } of totalChanges(undefined, entry)) {
+        for (const record of oldestFirst())
+          for (const { date, of, payments, amount } of totalChanges(undefined, record)) {
             if (of.kind !== kind || date < from || date > to) continue
             const name = `${date} ${nameText(of)}`
             const before = totals.get(name) ?? { payments: 0, amount: 0n }
@@ -182,8 +182,8 @@ export function openSimulatedLedger(data: StoredData, now: () => number): Ledger
     },
     due: async (queue, at, limit) => {
       const found: PaymentRecord[] = []
-      for (const entry of records.values())
-        if (entry.due !== undefined && entry.due <= at && queueOf(entry) === queue) found.push(entry)
+      for (const record of records.values())
+        if (record.due !== undefined && record.due <= at && queueOf(record) === queue) found.push(record)
       return found
         .toSorted((a, b) => (a.due ?? 0) - (b.due ?? 0))
         .slice(0, limit)
@@ -191,8 +191,9 @@ export function openSimulatedLedger(data: StoredData, now: () => number): Ledger
     },
     undelivered: async (buyer, since, limit) => {
       const found: PaymentRecord[] = []
-      for (const entry of records.values())
-        if (entry.buyerKey === buyer && entry.createdAt >= since && isUndelivered(entry)) found.push(entry)
+      for (const record of records.values())
+        if (record.buyerKey === buyer && record.createdAt >= since && isUndelivered(record))
+          found.push(record)
       return found
         .toSorted((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1))
         .slice(0, limit)

@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
 import { join } from 'node:path'
 import type { Catalog, Route } from '../../src/engine/catalog/catalog.ts'
-import { compileText } from '../../src/engine/catalog/load.ts'
+import { compileText } from '../../src/engine/catalog/load-catalog.ts'
 import type { Micros } from '../../src/engine/base/money.ts'
 import { documentNames } from '../../src/engine/documents/all.ts'
 

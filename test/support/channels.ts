@@ -209,7 +209,7 @@ export function shopEnvironment(
     CATALOG,
     BASE_URL: shop.baseUrl,
     PAY_TO: shop.payTo,
-    SETTLER_PRIVATE_KEY: shop.settlerKey,
+    SETTLER_PRIVATE_KEY: shop.signerKey,
     RPC_URL_8453: shop.node.url,
     CHANNEL_AUTHORIZER_KEY: shop.authorizerKey,
     ...more,

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { fillPath, type Catalog, type Route } from '../../src/engine/catalog/catalog.ts'
-import { compileText } from '../../src/engine/catalog/load.ts'
+import { compileText } from '../../src/engine/catalog/load-catalog.ts'
 import { documentNames, documents } from '../../src/engine/documents/all.ts'
 import type { Facts } from '../../src/engine/documents/registry.ts'
 import { exampleAmount } from '../../src/engine/payment/call-price.ts'

@@ -67,14 +67,14 @@ export function randomHash(): string {
 }
 
 /** What a server does with one payment. */
-export type Processing = (claim: PaymentLease) => Promise<unknown>
+export type Processing = (lease: PaymentLease) => Promise<unknown>
 
 export interface LedgerFixture {
   readonly dataDir: string
   /** Records a payment at a time, processed as the engine does; it is stored when this resolves. */
   record(purchase: Purchase, at: number, work?: Processing): Promise<PaymentRecord>
   /** Changes a stored record. */
-  amend(entry: PaymentRecord, changes: Partial<PaymentRecord>): Promise<void>
+  amend(record: PaymentRecord, changes: Partial<PaymentRecord>): Promise<void>
   all(): Promise<PaymentRecord[]>
 }
 
@@ -92,26 +92,26 @@ export function openLedgerFixture(t: Test, place: readonly string[] = ['ledger']
           { ledger, owner: 'a server', now: () => at, every: systemEvery },
           purchase,
         )
-        if (reservation.kind !== 'reserved') throw new Error(`the payment is ${reservation.entry.state}`)
+        if (reservation.kind !== 'reserved') throw new Error(`the payment is ${reservation.record.state}`)
         const { lease } = reservation
         await work(lease)
         lease.stopRenewal()
-        return (await ledger.get(purchase.key)) ?? lease.entry
+        return (await ledger.get(purchase.key)) ?? lease.record
       } finally {
         await ledger.close()
       }
     },
-    amend: async (entry, changes) => {
+    amend: async (record, changes) => {
       const ledger = await openLmdbLedger(directory)
-      await ledger.replace(entry, { ...entry, ...changes, version: entry.version + 1 })
+      await ledger.replace(record, { ...record, ...changes, version: record.version + 1 })
       await ledger.close()
     },
     all: async () => {
       const ledger = await openLmdbLedger(directory)
       try {
-        const entries: PaymentRecord[] = []
-        for await (const entry of ledger.entries()) entries.push(entry)
-        return entries
+        const records: PaymentRecord[] = []
+        for await (const record of ledger.records()) records.push(record)
+        return records
       } finally {
         await ledger.close()
       }
@@ -121,36 +121,36 @@ export function openLedgerFixture(t: Test, place: readonly string[] = ['ledger']
 
 /** Worked, charged and answered. */
 export function sell(receipt: Receipt): Processing {
-  return async (claim) => {
-    await claim.advance('fulfilled', { answer: ANSWER })
-    await dispatch(claim, receipt.transaction)
-    await claim.settle(receipt)
-    await claim.advance('sent')
+  return async (lease) => {
+    await lease.advance('fulfilled', { answer: ANSWER })
+    await dispatch(lease, receipt.transaction)
+    await lease.settle(receipt)
+    await lease.advance('sent')
   }
 }
 
 /** The same for a price that was known after the work: the receipt has what was charged. */
 export function sellMetered(receipt: Receipt, usage: readonly PricePart[]): Processing {
-  return async (claim) => {
-    await claim.advance('fulfilled', { answer: ANSWER, amount: receipt.amount, usage })
-    await dispatch(claim, receipt.transaction)
-    await claim.settle(receipt)
-    await claim.advance('sent')
+  return async (lease) => {
+    await lease.advance('fulfilled', { answer: ANSWER, amount: receipt.amount, usage })
+    await dispatch(lease, receipt.transaction)
+    await lease.settle(receipt)
+    await lease.advance('sent')
   }
 }
 
 /** Broadcast, with an unknown outcome. */
 export function loseOutcome(state: 'settling' | 'unknown', hash = randomHash()): Processing {
-  return async (claim) => {
-    await claim.advance('fulfilled', { answer: ANSWER })
-    await dispatch(claim, hash)
-    if (state === 'unknown') await claim.advance('unknown')
+  return async (lease) => {
+    await lease.advance('fulfilled', { answer: ANSWER })
+    await dispatch(lease, hash)
+    if (state === 'unknown') await lease.advance('unknown')
   }
 }
 
-async function dispatch(claim: PaymentLease, hash: string): Promise<void> {
+async function dispatch(lease: PaymentLease, hash: string): Promise<void> {
   const signer = '0x00000000000000000000000000000000000000b1'
-  await claim.advance('settling', { dispatch: { kind: 'own', hash, raw: RAW, signer, nonce: 1 } })
+  await lease.advance('settling', { dispatch: { kind: 'own', hash, raw: RAW, signer, nonce: 1 } })
 }
 
 export function parse(text: string): JsonObject {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Challenge } from 'mppx'
 import type { Route } from '../../src/engine/catalog/catalog.ts'
-import type { SettlementAttempt } from '../../src/engine/ledger/payment-record.ts'
+import type { Dispatch } from '../../src/engine/ledger/payment-record.ts'
 import { realmOf } from '../../src/engine/mpp/mpp-challenge.ts'
 import { createMpp } from '../../src/engine/mpp/mpp.ts'
 import { PendingTransfers } from '../../src/engine/mpp/pending-transfers.ts'
@@ -40,7 +40,7 @@ interface MppFixture {
   /** Runs check, signature and simulation, as for a new payment. */
   refusal(authorization: string, offer?: Offer): Promise<Refusal | undefined>
   /** Runs every step; `dispatched` holds what was recorded. */
-  settle(authorization: string): Promise<{ settlement: Settlement; dispatched: SettlementAttempt[] }>
+  settle(authorization: string): Promise<{ settlement: Settlement; dispatched: Dispatch[] }>
   close(): Promise<void>
 }
 
@@ -111,7 +111,7 @@ export function openMppProtocol({
       return payment.simulate().finally(() => payment.release())
     },
     settle: async (authorization) => {
-      const dispatched: SettlementAttempt[] = []
+      const dispatched: Dispatch[] = []
       const payment = counter.take(authorization)
       if (payment.settle === undefined) throw new Error('charged without a transfer')
       const settlement = await payment.settle(payment.authorizedAmount, {

@@ -31,17 +31,17 @@ export function makePurchase(changes: Partial<Purchase> = {}): Purchase {
   }
 }
 
-/** A new entry of a process called `owner`. */
+/** A new record of a process called `owner`. */
 export function makeRecord(key: string, now = 1_800_000_000_000, owner = 'owner'): PaymentRecord {
   return newRecord(makePurchase({ key }), owner, now, LEASE_MS)
 }
 
-/** The next version of `entry`, with the changes. */
-export function nextRecord(entry: PaymentRecord, changes: Partial<PaymentRecord> = {}): PaymentRecord {
-  return { ...entry, ...changes, version: entry.version + 1 }
+/** The next version of `record`, with the changes. */
+export function nextRecord(record: PaymentRecord, changes: Partial<PaymentRecord> = {}): PaymentRecord {
+  return { ...record, ...changes, version: record.version + 1 }
 }
 
 /** As a ledger returns it: undefined fields are absent. */
-export function asStored<T extends PaymentRecord | undefined>(entry: T): T {
-  return entry === undefined ? entry : JSON.parse(JSON.stringify(entry))
+export function asStored<T extends PaymentRecord | undefined>(record: T): T {
+  return record === undefined ? record : JSON.parse(JSON.stringify(record))
 }

@@ -100,10 +100,10 @@ export async function refundIn(
     waited += ms
     await new Promise((resolve) => setTimeout(resolve, ms / 10))
   }
-  const entry = await ledger.find(id)
-  if (entry === undefined) throw new Error(`there is no payment ${id}`)
+  const record = await ledger.find(id)
+  if (record === undefined) throw new Error(`there is no payment ${id}`)
   const rpcUrls = { [chainId]: rpcUrl }
-  return refundPayment({ ledger, owner, rpcUrls, caller: fetch, key, now, sleep, every: systemEvery }, entry)
+  return refundPayment({ ledger, owner, rpcUrls, caller: fetch, key, now, sleep, every: systemEvery }, record)
 }
 
 export async function refundOf(fixture: Pick<LedgerFixture, 'all'>): Promise<Refund | undefined> {

@@ -130,14 +130,14 @@ export async function openShop(t: Test): Promise<Shop> {
     rmSync(directory, { recursive: true, force: true })
   })
   const history: State[] = []
-  const noted = (entry: PaymentRecord): void => {
-    if (history.at(-1) !== entry.state) history.push(entry.state)
+  const noted = (record: PaymentRecord): void => {
+    if (history.at(-1) !== record.state) history.push(record.state)
   }
   const ledger: Ledger = {
     ...lmdb,
-    insert: async (entry) => {
-      const standing = await lmdb.insert(entry)
-      if (standing === undefined) noted(entry)
+    insert: async (record) => {
+      const standing = await lmdb.insert(record)
+      if (standing === undefined) noted(record)
       return standing
     },
     commit: async (changes, states) => {
@@ -146,7 +146,7 @@ export async function openShop(t: Test): Promise<Shop> {
       return made
     },
     replace: (previous, next) => ledger.commit([{ previous, next }]),
-    remove: (entry) => ledger.commit([{ previous: entry, next: undefined }]),
+    remove: (record) => ledger.commit([{ previous: record, next: undefined }]),
   }
   const clock = { now: NOW }
   const bank: ScriptedProtocol = {
@@ -294,8 +294,8 @@ export async function leave(
   }
   const unworked = state === 'reserved' || state === 'voided'
   const answer = unworked ? undefined : await writeAnswer(ledger.answers, left, STORED)
-  const entry = answer === undefined || 'answer' in changes ? left : { ...left, answer }
-  await ledger.insert(entry)
+  const record = answer === undefined || 'answer' in changes ? left : { ...left, answer }
+  await ledger.insert(record)
   history.length = 0
-  return (await ledger.get(entry.key)) ?? entry
+  return (await ledger.get(record.key)) ?? record
 }

@@ -7,7 +7,7 @@ import type { Test } from 'tap'
 import { createTestClient, encodeFunctionData, http, parseAbi, publicActions, walletActions } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { toChecksum } from '../../src/engine/base/address.ts'
-import type { SettlementAttempt, OwnTransaction } from '../../src/engine/ledger/payment-record.ts'
+import type { Dispatch, OwnTransaction } from '../../src/engine/ledger/payment-record.ts'
 import type { Ledger } from '../../src/engine/ledger/ledger.ts'
 import { openLmdbLedger } from '../../src/engine/ledger/lmdb/lmdb-ledger.ts'
 import type { Limits } from '../../src/engine/base/networks.ts'
@@ -136,11 +136,11 @@ export async function authorize(chain: EvmChain, key = randomKey(), faults: Faul
 }
 
 export interface Recorder extends Journal {
-  readonly dispatches: SettlementAttempt[]
+  readonly dispatches: Dispatch[]
 }
 
 export function newRecorder(): Recorder {
-  const dispatches: SettlementAttempt[] = []
+  const dispatches: Dispatch[] = []
   return {
     dispatches,
     record: async (dispatch) => {

@@ -1,5 +1,5 @@
 import type { Catalog, Route } from '../../src/engine/catalog/catalog.ts'
-import { loadCatalog } from '../../src/engine/catalog/load.ts'
+import { loadCatalog } from '../../src/engine/catalog/load-catalog.ts'
 import { documentNames } from '../../src/engine/documents/all.ts'
 import { findNetwork, type Network } from '../../src/engine/base/networks.ts'
 import type { Protocol } from '../../src/engine/payment/protocol.ts'

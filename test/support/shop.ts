@@ -25,8 +25,8 @@ export interface Shop {
   readonly node: RpcProxy
   readonly upstream: CountingUpstream
   readonly payTo: Hex
-  readonly settler: Hex
-  readonly settlerKey: Hex
+  readonly signer: Hex
+  readonly signerKey: Hex
   /** A new wallet with tokens. */
   wallet(atomic?: bigint): Promise<Hex>
   /** Kills the server and starts it again on its data, after what happens `meanwhile`. */
@@ -49,10 +49,10 @@ export async function openShop(
   const [chain, upstream] = await Promise.all([startBase(), openCountingUpstream()])
   const node = await openRpcProxy(chain.rpcUrl)
   const dataDir = mkdtempSync(join(tmpdir(), 'ratecard-'))
-  const settlerKey = randomKey()
+  const signerKey = randomKey()
   const payTo = addressOf(randomKey())
-  const settler = addressOf(settlerKey)
-  await chain.setGas(settler, GAS)
+  const signer = addressOf(signerKey)
+  await chain.setGas(signer, GAS)
   const baseUrl = 'https://api.example.com'
   const overrides = await overridesFor(chain, node)
   const servers = new Set<RunningServer>()
@@ -65,7 +65,7 @@ export async function openShop(
         HOST: '127.0.0.1',
         BASE_URL: baseUrl,
         PAY_TO: payTo,
-        SETTLER_PRIVATE_KEY: settlerKey,
+        SETTLER_PRIVATE_KEY: signerKey,
         RPC_URL_8453: node.url,
         UPSTREAM_URL: upstream.url,
         ...overrides,
@@ -89,8 +89,8 @@ export async function openShop(
     node,
     upstream,
     payTo,
-    settler,
-    settlerKey,
+    signer,
+    signerKey,
     wallet: async (atomic = WALLET_BALANCE) => {
       const key = randomKey()
       if (atomic > 0n) await chain.mint(addressOf(key), atomic)

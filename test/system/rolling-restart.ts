@@ -55,8 +55,8 @@ async function restartUnderLoad(
 ): Promise<void> {
   const shop = writeShop(t, ROUTES)
   const [proxyPort, ...ports] = [await freePort(), await freePort(), await freePort()]
-  const [settlerKey, payTo] = [randomKey(), addressOf(randomKey())]
-  await chain.setGas(addressOf(settlerKey), 10n ** 18n)
+  const [signerKey, payTo] = [randomKey(), addressOf(randomKey())]
+  await chain.setGas(addressOf(signerKey), 10n ** 18n)
   const start = (port: number): Promise<RunningServer> =>
     startServer({
       args: ['--catalog', shop.catalog, '--handlers', shop.handlers, '--port', String(port)],
@@ -66,7 +66,7 @@ async function restartUnderLoad(
         BASE_URL: `http://127.0.0.1:${proxyPort}`,
         TRUST_PROXY: '1',
         PAY_TO: payTo,
-        SETTLER_PRIVATE_KEY: settlerKey,
+        SETTLER_PRIVATE_KEY: signerKey,
         RPC_URL_8453: chain.rpcUrl,
         DRAIN_SECONDS: '4',
       },

@@ -3,7 +3,7 @@ import t from 'tap'
 import { brandFiles } from '../../src/engine/documents/page-frame.ts'
 import { spellPrice } from '../../src/engine/catalog/price/text.ts'
 import { USUAL_CHANNELS, type Parameter } from '../../src/engine/catalog/catalog.ts'
-import { loadCatalog } from '../../src/engine/catalog/load.ts'
+import { loadCatalog } from '../../src/engine/catalog/load-catalog.ts'
 import { documentNames } from '../../src/engine/documents/all.ts'
 import {
   CACHED_MINUTES,

@@ -4,7 +4,7 @@ import t from 'tap'
 import { parse, stringify } from 'yaml'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { catalogSchema } from '../../src/engine/catalog/schema.ts'
-import { compileText } from '../../src/engine/catalog/load.ts'
+import { compileText } from '../../src/engine/catalog/load-catalog.ts'
 import { blocksOf, PAGES, ROOT, textOf, type Block } from '../support/markdown.ts'
 
 const SKELETON = {

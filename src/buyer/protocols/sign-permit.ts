@@ -40,7 +40,7 @@ const APPROVAL_TYPES = {
 
 /** What only scheme `upto` has in its terms. */
 export interface PermitTerms {
-  readonly settler: Address
+  readonly facilitator: Address
   readonly sponsoring: 'offered' | 'none'
 }
 
@@ -50,7 +50,7 @@ export interface PermitTerms {
  */
 export async function signPermit(
   terms: EvmTerms,
-  { settler, sponsoring }: PermitTerms,
+  { facilitator, sponsoring }: PermitTerms,
   { key, rpcUrl, now, random }: EvmSigner,
 ): Promise<SignedTerms> {
   const account = privateKeyToAccount(key)
@@ -70,7 +70,7 @@ export async function signPermit(
       reason: `Permit2 may not move ${token.symbol} of ${account.address} on ${title}: approve ${PERMIT2} once`,
     }
   const deadline = BigInt(Math.floor(now.getTime() / 1000) + timeoutSeconds)
-  const witness = { to: payTo, facilitator: settler, validAfter: 0n }
+  const witness = { to: payTo, facilitator, validAfter: 0n }
   const nonce = BigInt(`0x${Buffer.from(random(32)).toString('hex')}`)
   const signature = await account.signTypedData({
     domain: { name: 'Permit2', chainId, verifyingContract: PERMIT2 },

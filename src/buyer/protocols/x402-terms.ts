@@ -31,8 +31,8 @@ export interface EvmTerms {
 
 type SettlementTerms =
   | { readonly scheme: 'exact' }
-  /** `settler`: the only account that may carry the payment out. `sponsoring`: it sends an approval along. */
-  | { readonly scheme: 'upto'; readonly settler: Address; readonly sponsoring: 'offered' | 'none' }
+  /** `facilitator`: the only account that may carry the payment out. `sponsoring`: it sends an approval along. */
+  | { readonly scheme: 'upto'; readonly facilitator: Address; readonly sponsoring: 'offered' | 'none' }
   | { readonly scheme: 'batch-settlement'; readonly channel: ChannelTerms }
 
 /** What a scheme puts into a PaymentPayload. */
@@ -85,9 +85,9 @@ function readSettlement({ scheme, extra }: JsonObject, extensions: JsonObject): 
     const channel = isJsonObject(extra) ? readChannelTerms(extra) : undefined
     return channel && { scheme, channel }
   }
-  const settler = isJsonObject(extra) ? extra['facilitatorAddress'] : undefined
-  if (scheme !== 'upto' || typeof settler !== 'string' || !isAddress(settler)) return undefined
-  return { scheme, settler, sponsoring: GAS_SPONSORING in extensions ? 'offered' : 'none' }
+  const facilitator = isJsonObject(extra) ? extra['facilitatorAddress'] : undefined
+  if (scheme !== 'upto' || typeof facilitator !== 'string' || !isAddress(facilitator)) return undefined
+  return { scheme, facilitator, sponsoring: GAS_SPONSORING in extensions ? 'offered' : 'none' }
 }
 
 function readChannelTerms(extra: JsonObject): ChannelTerms | undefined {

@@ -1,7 +1,7 @@
 import { readTestAddresses } from '../../sandbox/known-keys.ts'
 import type { Call } from '../command.ts'
 import { loadServed } from '../../engine/app/catalog-thread.ts'
-import { handlersFor } from '../load.ts'
+import { handlersFor } from '../load-handlers.ts'
 import { baseUrlOf, paymentConfig } from '../payment-config.ts'
 import { previewNetworks } from '../preview.ts'
 import { clean } from '../../command-line/printable.ts'

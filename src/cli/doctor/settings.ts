@@ -9,7 +9,7 @@ import { HEADER_TARGET, measureHeaders } from '../../engine/x402/x402-challenge.
 import { addressOfKey } from '../../engine/chains/evm/signature.ts'
 import { readRedisAddress } from '../../engine/base/redis-address.ts'
 import type { Env } from '../../env.ts'
-import { VARIABLES } from '../../engine/app/setting-names.ts'
+import { VARIABLES } from '../../engine/app/option-names.ts'
 import { playMoneyProblems } from '../payment-config.ts'
 import { openTerms, resaleTerms } from '../resale-terms.ts'
 import { areSet } from '../terminal-text.ts'

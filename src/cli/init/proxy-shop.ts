@@ -1,6 +1,6 @@
 import { withoutPaid } from '../../engine/catalog/route-path.ts'
 import { CatalogError, type Issue } from '../../engine/catalog/issue.ts'
-import { compileText } from '../../engine/catalog/load.ts'
+import { compileText } from '../../engine/catalog/load-catalog.ts'
 import { documentNames } from '../../engine/documents/all.ts'
 import { compact, type Json, type JsonObject } from '../../engine/base/json.ts'
 import { checkHeaderBudget } from '../../engine/x402/x402-challenge.ts'

@@ -41,19 +41,15 @@ export async function exportPayments(call: Call): Promise<number> {
   // Written line by line: a year of payments does not have to fit into memory.
   await withLedger(call, async (ledger) => {
     out(isJson ? '[' : csvLine(COLUMNS))
-    for await (const entry of ledger.entries()) {
-      const { receipt, settledAt, createdAt } = entry
-      if (!covers(settledAt ?? createdAt) || !isOfPayer(entry)) continue
+    for await (const record of ledger.records()) {
+      const { receipt, settledAt, createdAt } = record
+      if (!covers(settledAt ?? createdAt) || !isOfPayer(record)) continue
       if (receipt === undefined) {
-        if (chargeStatus(entry) === 'unknown') doubts += 1
+        if (chargeStatus(record) === 'unknown') doubts += 1
         continue
       }
-      const record = { ...recordOf(entry, receipt), ...signedFields(receipts?.sign(entry, receipt)) }
-      out(
-        isJson
-          ? comma + JSON.stringify(record, [...COLUMNS])
-          : csvLine(COLUMNS.map((column) => record[column])),
-      )
+      const row = { ...rowOf(record, receipt), ...signedFields(receipts?.sign(record, receipt)) }
+      out(isJson ? comma + JSON.stringify(row, [...COLUMNS]) : csvLine(COLUMNS.map((column) => row[column])))
       comma = ','
     }
     if (isJson) out(']')
@@ -126,11 +122,11 @@ function signedFields(signed: SignedReceipts | undefined): SignedFields {
   return { x402_receipt: signed?.x402 ?? '', ratecard_receipt: signed?.ratecard ?? '' }
 }
 
-function recordOf(
-  entry: PaymentRecord,
+function rowOf(
+  record: PaymentRecord,
   { amount: atomic, transaction, gasCost }: Receipt,
 ): Omit<ChargeRecord, keyof SignedFields> {
-  const { id, createdAt, settledAt, state, protocol, network, asset, refund, dispatch } = entry
+  const { id, createdAt, settledAt, state, protocol, network, asset, refund, dispatch } = record
   const { amount, token } = spellAmount(BigInt(atomic), network, asset)
   return {
     payment: id,
@@ -143,18 +139,18 @@ function recordOf(
     asset: clean(asset),
     amount,
     amount_atomic: atomic,
-    payer: clean(entry.payer),
-    payee: clean(entry.payee),
+    payer: clean(record.payer),
+    payee: clean(record.payee),
     transaction: clean(transaction),
-    operation: clean(entry.operation),
-    revision: clean(entry.revision),
-    refund: refundStateOf(entry, systemRuntime.now()) ?? '',
+    operation: clean(record.operation),
+    revision: clean(record.revision),
+    refund: refundStateOf(record, systemRuntime.now()) ?? '',
     refund_transaction: refund?.kind === 'sent' ? clean(refund.hash) : '',
     gas_cost_wei: gasCost ?? '',
     payments_in_transaction: String((dispatch?.kind === 'own' ? dispatch.members : undefined) ?? 1),
     refund_sender: refund === undefined || refund.kind === 'due' ? '' : clean(refund.sender ?? ''),
-    authorized: spellAmount(BigInt(entry.authorizedAmount), network, asset).amount,
-    authorized_atomic: entry.authorizedAmount,
-    usage: usageOf(entry) ?? '',
+    authorized: spellAmount(BigInt(record.authorizedAmount), network, asset).amount,
+    authorized_atomic: record.authorizedAmount,
+    usage: usageOf(record) ?? '',
   }
 }

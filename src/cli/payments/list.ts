@@ -24,10 +24,10 @@ export async function listPayments(call: Call): Promise<number> {
   return withLedger(call, async (ledger) => {
     const totals = new Totals()
     const newest = new Newest(limit)
-    for await (const entry of ledger.entries()) {
-      if (!fits(entry)) continue
-      totals.add(entry)
-      newest.add(rowOf(entry))
+    for await (const record of ledger.records()) {
+      if (!fits(record)) continue
+      totals.add(record)
+      newest.add(rowOf(record))
     }
     const rows = newest.rows()
     if (flags.given('totals')) printTotals(call, totals)
@@ -37,7 +37,7 @@ export async function listPayments(call: Call): Promise<number> {
   })
 }
 
-function filterOf(call: Call, now: number): (entry: PaymentRecord) => boolean {
+function filterOf(call: Call, now: number): (record: PaymentRecord) => boolean {
   const { flags } = call
   const state = stateOf(flags.text('state'))
   const route = flags.text('route')
@@ -48,11 +48,11 @@ function filterOf(call: Call, now: number): (entry: PaymentRecord) => boolean {
   const isOfPayer = payerFilterOf(call)
   const since = flags.text('since')
   const start = since === undefined ? 0 : parsePastTime('since', since, now)
-  return (entry) =>
-    entry.createdAt >= start &&
-    (state === undefined || entry.state === state) &&
-    (route === undefined || entry.operation === route) &&
-    isOfPayer(entry)
+  return (record) =>
+    record.createdAt >= start &&
+    (state === undefined || record.state === state) &&
+    (route === undefined || record.operation === route) &&
+    isOfPayer(record)
 }
 
 function stateOf(text: string | undefined): State | undefined {
@@ -178,10 +178,10 @@ class Sum {
 class Sums {
   readonly #sums = new Map<string, Sum>()
 
-  add(name: string, entry: PaymentRecord, amount: bigint): void {
+  add(name: string, record: PaymentRecord, amount: bigint): void {
     const sum = this.#sums.get(name) ?? new Sum()
     this.#sums.set(name, sum)
-    sum.add(entry, amount)
+    sum.add(record, amount)
   }
 
   get names(): string[] {
@@ -227,19 +227,19 @@ export class Totals {
   readonly #refunded = new Sum()
   count = 0
 
-  add(entry: PaymentRecord): void {
-    const { state, receipt, operation, network, settledAt, createdAt } = entry
+  add(record: PaymentRecord): void {
+    const { state, receipt, operation, network, settledAt, createdAt } = record
     this.count += 1
-    this.#states.add(state, entry, BigInt(receipt?.amount ?? 0))
-    if (chargeStatus(entry) === 'unknown') this.#doubt.add(entry, BigInt(entry.amount))
+    this.#states.add(state, record, BigInt(receipt?.amount ?? 0))
+    if (chargeStatus(record) === 'unknown') this.#doubt.add(record, BigInt(record.amount))
     if (receipt === undefined) return
     const amount = BigInt(receipt.amount)
-    this.#revenue.add(entry, amount)
-    if (isRefundDue(entry, systemRuntime.now())) this.#refundsDue.add(entry, amount)
-    else if (entry.refund !== undefined) this.#refunded.add(entry, amount)
-    this.#routes.add(clean(operation), entry, amount)
-    this.#networks.add(clean(network), entry, amount)
-    this.#days.add(isoTime(settledAt ?? createdAt).slice(0, 10), entry, amount)
+    this.#revenue.add(record, amount)
+    if (isRefundDue(record, systemRuntime.now())) this.#refundsDue.add(record, amount)
+    else if (record.refund !== undefined) this.#refunded.add(record, amount)
+    this.#routes.add(clean(operation), record, amount)
+    this.#networks.add(clean(network), record, amount)
+    this.#days.add(isoTime(settledAt ?? createdAt).slice(0, 10), record, amount)
   }
 
   text(terminal: Pick<Terminal, 'reader'>): string {

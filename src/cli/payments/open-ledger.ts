@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { loadCatalog } from '../../engine/catalog/load.ts'
+import { loadCatalog } from '../../engine/catalog/load-catalog.ts'
 import { openLedger } from '../../engine/app/compose.ts'
 import { documentNames } from '../../engine/documents/all.ts'
 import type { Ledger } from '../../engine/ledger/ledger.ts'

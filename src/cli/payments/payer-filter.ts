@@ -4,11 +4,11 @@ import type { Call } from '../command.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
 
 /** Whether a payment is of the payer that --payer names; without it, every payment fits. Throws `UsageError`. */
-export function payerFilterOf({ flags }: Call): (entry: Pick<PaymentRecord, 'payer'>) => boolean {
+export function payerFilterOf({ flags }: Call): (record: Pick<PaymentRecord, 'payer'>) => boolean {
   const payer = flags.text('payer')
   if (payer === undefined) return () => true
   const keys = payerKeys(payer)
   if (keys.length === 0)
     throw new UsageError(`--payer takes an address, 0x and 40 hexadecimal digits; not "${payer}"`)
-  return (entry) => keys.includes(entry.payer)
+  return (record) => keys.includes(record.payer)
 }

@@ -99,7 +99,7 @@ function printChecked(out: Terminal['out'], statement: Checked, since: number): 
 
 function nameOf(difference: Difference): string {
   if (difference.kind === 'not_in_ledger') return difference.payment.transaction
-  const { payment, amount, token, operation } = rowOf(difference.entry)
+  const { payment, amount, token, operation } = rowOf(difference.record)
   return `${payment}, ${amount} ${token} for ${operation}`
 }
 
@@ -134,7 +134,7 @@ function differenceOf(difference: Difference, network: string, asset: string): J
   const payment = paymentOf(difference)
   return {
     kind: difference.kind,
-    ledger: difference.kind === 'not_in_ledger' ? null : { ...rowOf(difference.entry) },
+    ledger: difference.kind === 'not_in_ledger' ? null : { ...rowOf(difference.record) },
     chain: {
       shows: showsOf(difference),
       ...(payment === undefined ? {} : spellPayment(payment, network, asset)),
@@ -194,7 +194,7 @@ type Money = (atomic: bigint) => string
 function tell(difference: Difference, money: Money): Omit<Finding, 'title'> {
   switch (difference.kind) {
     case 'missing_on_chain': {
-      const { receipt } = difference.entry
+      const { receipt } = difference.record
       return {
         says: `The ledger says charged in ${clean(receipt?.transaction ?? '')}; on the chain ${STATUSES[difference.status.kind]}.`,
         advice:
@@ -209,23 +209,23 @@ function tell(difference: Difference, money: Money): Omit<Finding, 'title'> {
       }
     }
     case 'not_booked': {
-      const { entry, payment } = difference
+      const { record, payment } = difference
       const refund = `refund ${money(payment.amount)} to ${payment.payer}`
       return {
-        says: `${seen(payment, money)}; the ledger has it as ${entry.state}, not charged.`,
+        says: `${seen(payment, money)}; the ledger has it as ${record.state}, not charged.`,
         advice:
-          entry.state === 'fulfilled'
+          record.state === 'fulfilled'
             ? `the payer gets the answer by sending the same payment again, which also records it; otherwise ${refund}`
             : `the payer has no answer for it: ${refund}, and book both`,
       }
     }
     case 'differs': {
-      const { entry, payment, fields } = difference
-      const { receipt } = entry
+      const { record, payment, fields } = difference
+      const { receipt } = record
       const ledger = {
-        amount: money(BigInt(receipt?.amount ?? entry.amount)),
-        payer: receipt?.payer ?? entry.payer,
-        payee: entry.payee,
+        amount: money(BigInt(receipt?.amount ?? record.amount)),
+        payer: receipt?.payer ?? record.payer,
+        payee: record.payee,
         transaction: receipt?.transaction ?? '',
       }
       const chain = { ...payment, amount: money(payment.amount) }
@@ -240,7 +240,7 @@ function tell(difference: Difference, money: Money): Omit<Finding, 'title'> {
     }
     case 'refund_missing':
     case 'refund_not_booked': {
-      const { id, refund, receipt } = difference.entry
+      const { id, refund, receipt } = difference.record
       const hash = refund === undefined || refund.kind === 'due' ? '' : clean(refund.hash)
       const again = `run "ratecard payments refund ${id}" again: it is never sent twice`
       const back = `${money(BigInt(receipt?.amount ?? 0))} to ${clean(receipt?.payer ?? '')}`
@@ -258,9 +258,9 @@ function tell(difference: Difference, money: Money): Omit<Finding, 'title'> {
       }
     }
     case 'unresolved': {
-      const { entry, status } = difference
+      const { record, status } = difference
       return {
-        says: `The ledger has it as ${entry.state} since ${isoTime(entry.createdAt)}; on the chain ${STATUSES[status.kind]}.`,
+        says: `The ledger has it as ${record.state} since ${isoTime(record.createdAt)}; on the chain ${STATUSES[status.kind]}.`,
         advice: NEXT[status.kind],
       }
     }

@@ -33,9 +33,9 @@ export async function refundPayments(call: Call): Promise<number> {
   if (key === undefined && !isDryRun)
     throw new UsageError('REFUND_PRIVATE_KEY is not set: the key of the account that the money is sent from')
   return withLedger(call, async (ledger) => {
-    const entries = await entriesOf(call, ledger)
+    const records = await entriesOf(call, ledger)
     // Every token of the table is a dollar of six decimals.
-    const total = entries.reduce((sum, { receipt }) => sum + BigInt(receipt?.amount ?? 0), 0n)
+    const total = records.reduce((sum, { receipt }) => sum + BigInt(receipt?.amount ?? 0), 0n)
     if (total > max) {
       terminal.err(
         `ratecard payments refund: this would send ${formatPrice(toMicros(total))} USD, more than --max: nothing was sent`,
@@ -44,10 +44,10 @@ export async function refundPayments(call: Call): Promise<number> {
     }
     const settings = { ...systemRuntime, ledger, rpcUrls, owner: `refund-${randomBytes(6).toString('hex')}` }
     const rows: RefundRow[] = []
-    for (const entry of entries) {
+    for (const record of records) {
       // One after the other: they use one account.
-      const result = key === undefined || isDryRun ? undefined : await refund({ ...settings, key }, entry)
-      const row = refundRow(entry, result)
+      const result = key === undefined || isDryRun ? undefined : await refund({ ...settings, key }, record)
+      const row = refundRow(record, result)
       rows.push(row)
       if (!flags.given('json')) terminal.out(sentenceOf(row))
     }
@@ -59,10 +59,10 @@ export async function refundPayments(call: Call): Promise<number> {
 
 async function refund(
   settings: Parameters<typeof refundPayment>[0],
-  entry: PaymentRecord,
+  record: PaymentRecord,
 ): Promise<RefundResult> {
   try {
-    return await refundPayment(settings, entry)
+    return await refundPayment(settings, record)
   } catch (fault) {
     return { kind: 'refused', reason: fault instanceof Error ? fault.message : String(fault) }
   }
@@ -73,12 +73,12 @@ async function entriesOf({ positionals, flags }: Call, ledger: Ledger): Promise<
   if ((id === undefined) === !flags.given('due'))
     throw new UsageError('name one payment by its id, or --due for every refund that is due')
   if (id !== undefined) {
-    const entry = await ledger.find(id)
-    if (entry === undefined) throw new UsageError(`this ledger has no payment ${clean(id)}`)
-    return [entry]
+    const record = await ledger.find(id)
+    if (record === undefined) throw new UsageError(`this ledger has no payment ${clean(id)}`)
+    return [record]
   }
   const due: PaymentRecord[] = []
-  for await (const entry of ledger.entries()) if (isRefundDue(entry, ledger.now())) due.push(entry)
+  for await (const record of ledger.records()) if (isRefundDue(record, ledger.now())) due.push(record)
   return due
 }
 
@@ -89,8 +89,8 @@ function maxOf(text: string | undefined): bigint | number {
   throw new UsageError(`--max takes dollars, such as 5 or 0.25; not "${text}"`)
 }
 
-function refundRow(entry: PaymentRecord, result: RefundResult | undefined): RefundRow {
-  const { payment, amount, token, network, operation, payer } = rowOf(entry)
+function refundRow(record: PaymentRecord, result: RefundResult | undefined): RefundRow {
+  const { payment, amount, token, network, operation, payer } = rowOf(record)
   return {
     payment,
     amount,

@@ -35,26 +35,26 @@ type RefundFacts =
       readonly sender: string | null
     }
 
-export function rowOf(entry: PaymentRecord): PaymentRow {
-  const { id, state, protocol, network, asset, operation, payer, receipt } = entry
-  const atomic = receipt?.amount ?? entry.amount
+export function rowOf(record: PaymentRecord): PaymentRow {
+  const { id, state, protocol, network, asset, operation, payer, receipt } = record
+  const atomic = receipt?.amount ?? record.amount
   const { amount, token } = spellAmount(BigInt(atomic), network, asset)
-  const most = spellAmount(BigInt(entry.authorizedAmount), network, asset)
+  const most = spellAmount(BigInt(record.authorizedAmount), network, asset)
   return {
     payment: id,
-    time: isoTime(entry.createdAt),
+    time: isoTime(record.createdAt),
     state,
-    charged: chargeStatus(entry),
+    charged: chargeStatus(record),
     amount,
-    authorized: entry.authorizedAmount === atomic ? null : most.amount,
-    usage: usageOf(entry),
+    authorized: record.authorizedAmount === atomic ? null : most.amount,
+    usage: usageOf(record),
     token,
     protocol,
     network,
     operation: clean(operation),
     payer: clean(payer),
     transaction: receipt === undefined ? null : clean(receipt.transaction),
-    refund: refundOf(entry),
+    refund: refundOf(record),
   }
 }
 

@@ -20,13 +20,13 @@ export async function showPayment(call: Call): Promise<number> {
       'missing argument: the id of a payment, pay_ and 22 characters, as "ratecard payments list" shows it',
     )
   return withLedger(call, async (ledger) => {
-    const entry = await ledger.find(id)
-    if (entry === undefined) {
+    const record = await ledger.find(id)
+    if (record === undefined) {
       terminal.err(`ratecard payments show: this ledger has no payment ${id}`)
       return 1
     }
-    const facts = factsOf(await withBytes(ledger, entry), systemRuntime.now())
-    const { means, advice } = paymentStory(entry, systemRuntime.now())
+    const facts = factsOf(await withBytes(ledger, record), systemRuntime.now())
+    const { means, advice } = paymentStory(record, systemRuntime.now())
     const story = { means: clean(means), advice: clean(advice) }
     if (flags.given('json')) terminal.out(JSON.stringify({ ...facts, ...story }, null, 2))
     else terminal.out(`${tableOf(facts)}\n\n${story.means}\nTo do: ${story.advice}.`)
@@ -35,37 +35,37 @@ export async function showPayment(call: Call): Promise<number> {
 }
 
 /** Adds the bytes of a batch, which are kept once for all its payments. */
-async function withBytes(ledger: Ledger, entry: PaymentRecord): Promise<PaymentRecord> {
-  const { dispatch } = entry
-  if (dispatch?.kind !== 'own' || dispatch.members === undefined) return entry
+async function withBytes(ledger: Ledger, record: PaymentRecord): Promise<PaymentRecord> {
+  const { dispatch } = record
+  if (dispatch?.kind !== 'own' || dispatch.members === undefined) return record
   const raw = await findBatch(ledger, dispatch.hash)
-  return raw === undefined ? entry : { ...entry, dispatch: { ...dispatch, raw } }
+  return raw === undefined ? record : { ...record, dispatch: { ...dispatch, raw } }
 }
 
 /** All an operator may need; what was sold, what the buyer signed and what proves their right stay where they are. */
-function factsOf(entry: PaymentRecord, now: number): JsonObject {
-  const { settledAt, leaseUntil, due, pendingWrite: prepared } = entry
+function factsOf(record: PaymentRecord, now: number): JsonObject {
+  const { settledAt, leaseUntil, due, pendingWrite: prepared } = record
   return {
-    ...rowOf(entry),
-    amount_atomic: entry.receipt?.amount ?? entry.amount,
-    authorized_atomic: entry.authorizedAmount,
-    gas_cost_wei: entry.receipt?.gasCost ?? null,
-    asset: clean(entry.asset),
-    payee: clean(entry.payee),
-    authorization_nonce: readPaymentKey(entry.key)?.nonce ?? null,
-    settle: entry.settle,
-    revision: clean(entry.revision),
+    ...rowOf(record),
+    amount_atomic: record.receipt?.amount ?? record.amount,
+    authorized_atomic: record.authorizedAmount,
+    gas_cost_wei: record.receipt?.gasCost ?? null,
+    asset: clean(record.asset),
+    payee: clean(record.payee),
+    authorization_nonce: readPaymentKey(record.key)?.nonce ?? null,
+    settle: record.settle,
+    revision: clean(record.revision),
     settled_at: optionalTime(settledAt),
-    undone: undoneOf(entry),
-    changed_at: isoTime(entry.updatedAt),
-    expires_at: isoTime(entry.validBefore),
-    answer_kept_until: settledAt === undefined ? null : isoTime(settledAt + entry.redeliver),
+    undone: undoneOf(record),
+    changed_at: isoTime(record.updatedAt),
+    expires_at: isoTime(record.validBefore),
+    answer_kept_until: settledAt === undefined ? null : isoTime(settledAt + record.redeliver),
     looked_after_at: optionalTime(due),
-    attempts: entry.attempts,
-    worked_on_by: leaseUntil > now && !DONE.has(entry.state) ? clean(entry.owner) : null,
+    attempts: record.attempts,
+    worked_on_by: leaseUntil > now && !DONE.has(record.state) ? clean(record.owner) : null,
     prepared: prepared === true,
-    dispatch: dispatchOf(entry),
-    answer: answerOf(entry),
+    dispatch: dispatchOf(record),
+    answer: answerOf(record),
   }
 }
 

@@ -20,7 +20,7 @@ export async function printStatement(call: Call): Promise<number> {
   const prices = coinPricesOf(flags.all('coin-price'))
   return withLedger(call, async (ledger) => {
     const statement = new Statement(month)
-    for await (const entry of ledger.entries()) statement.add(entry)
+    for await (const record of ledger.records()) statement.add(record)
     const rows = statement.rows(prices)
     const cells = rows.map((row) => COLUMNS.map((column) => row[column]))
     if (flags.given('csv')) for (const line of [COLUMNS, ...cells]) terminal.out(csvLine(line))
@@ -123,20 +123,20 @@ class Statement {
     this.#month = month
   }
 
-  add(entry: PaymentRecord): void {
-    const { receipt, refund, settledAt, createdAt, updatedAt } = entry
+  add(record: PaymentRecord): void {
+    const { receipt, refund, settledAt, createdAt, updatedAt } = record
     if (receipt === undefined) {
-      if (chargeStatus(entry) === 'unknown' && this.#covers(createdAt)) this.#doubts += 1
+      if (chargeStatus(record) === 'unknown' && this.#covers(createdAt)) this.#doubts += 1
       return
     }
     if (this.#covers(settledAt ?? createdAt)) {
-      const account = this.#accountOf(entry)
+      const account = this.#accountOf(record)
       account.sales = plus(account.sales, receipt.amount)
       if (receipt.gasCost !== undefined) account.gas = plus(account.gas, receipt.gasCost)
-      if (isRefundDue(entry, systemRuntime.now())) this.#due += 1
+      if (isRefundDue(record, systemRuntime.now())) this.#due += 1
     }
     if (refund?.kind === 'sent' && this.#covers(refund.sentAt ?? updatedAt)) {
-      const account = this.#accountOf(entry)
+      const account = this.#accountOf(record)
       account.refunds = plus(account.refunds, receipt.amount)
     }
   }

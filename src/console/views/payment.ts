@@ -10,9 +10,9 @@ import { bytes, elapsed, exactAmount, moment, networkTitle, shortened, timeWords
 
 /** One payment: what happened between buyer, service and network, and the one thing that can be done about it. */
 export const payment = defineView('payment', 'Payments', async ({ sources, rest, query }) => {
-  const entry = await sources.ledger.find(rest)
-  if (entry === undefined) return { kind: 'missing', what: 'This ledger has no such payment.' }
-  const { means, advice } = paymentStory(entry, sources.now())
+  const record = await sources.ledger.find(rest)
+  if (record === undefined) return { kind: 'missing', what: 'This ledger has no such payment.' }
+  const { means, advice } = paymentStory(record, sources.now())
   const {
     id,
     operation,
@@ -26,15 +26,15 @@ export const payment = defineView('payment', 'Payments', async ({ sources, rest,
     settle,
     createdAt,
     validBefore,
-  } = entry
+  } = record
   return page('Payment', {
     id,
     operation,
-    amount: amountOf(entry),
-    state: entry.state,
+    amount: amountOf(record),
+    state: record.state,
     means: means.replace(ISO_TIME, '$1 $2 UTC'),
     advice: advice === 'nothing' ? '' : advice,
-    steps: exchangeOf(entry, sources),
+    steps: exchangeOf(record, sources),
     facts: [
       fact('Payer', payer, `/payments?q=${encodeURIComponent(payer)}`),
       fact('Paid to', payee),
@@ -44,10 +44,10 @@ export const payment = defineView('payment', 'Payments', async ({ sources, rest,
       fact('Settled', settle === 'after' ? 'after the work' : 'before the work'),
       fact('Catalog revision', revision),
       fact('Payment valid until', timeWords(validBefore)),
-      fact('Answer', answerWords(entry)),
+      fact('Answer', answerWords(record)),
     ],
     taken: moment(createdAt),
-    refund: refundLink(entry, sources),
+    refund: refundLink(record, sources),
     result: RESULTS[query.get('refund') ?? ''] ?? '',
   })
 })
@@ -63,26 +63,26 @@ const RESULTS: Readonly<Record<string, string>> = {
 
 /** The page that asks before money is sent. */
 export const refund = defineView('refund', 'Payments', async ({ sources, rest, query }) => {
-  const entry = await sources.ledger.find(rest)
-  if (entry === undefined) return { kind: 'missing', what: 'This ledger has no such payment.' }
-  const { id, payer, operation, network } = entry
+  const record = await sources.ledger.find(rest)
+  if (record === undefined) return { kind: 'missing', what: 'This ledger has no such payment.' }
+  const { id, payer, operation, network } = record
   return page('Refund', {
     id,
     operation,
-    amount: amountOf(entry),
+    amount: amountOf(record),
     payer,
     network: networkTitle(network),
-    possible: refundLink(entry, sources) !== '',
+    possible: refundLink(record, sources) !== '',
     hasKey: sources.refund !== undefined,
     reason: (query.get('reason') ?? '').slice(0, 500),
   })
 })
 
-function refundLink(entry: PaymentRecord, { refund: send, now }: ConsoleSources): string {
-  const isRefunded = refundStateOf(entry, now()) === 'sent'
-  return send === undefined || chargeStatus(entry) !== 'yes' || isRefunded
+function refundLink(record: PaymentRecord, { refund: send, now }: ConsoleSources): string {
+  const isRefunded = refundStateOf(record, now()) === 'sent'
+  return send === undefined || chargeStatus(record) !== 'yes' || isRefunded
     ? ''
-    : `/payments/${entry.id}/refund`
+    : `/payments/${record.id}/refund`
 }
 
 function amountOf({ receipt, amount, network, asset }: PaymentRecord): string {
@@ -113,20 +113,20 @@ interface Step {
 }
 
 /** The exchange in the order in which it happened. */
-function exchangeOf(entry: PaymentRecord, sources: ConsoleSources): readonly TemplateContext[] {
+function exchangeOf(record: PaymentRecord, sources: ConsoleSources): readonly TemplateContext[] {
   const steps: Step[] = [
     {
       from: 'buyer',
       to: 'service',
       text: 'signs and pays',
-      at: entry.createdAt,
-      detail: `up to ${exactAmount(BigInt(entry.authorizedAmount), entry.network, entry.asset)}`,
+      at: record.createdAt,
+      detail: `up to ${exactAmount(BigInt(record.authorizedAmount), record.network, record.asset)}`,
     },
-    ...(entry.settle === 'after'
-      ? [...work(entry), ...settlement(entry)]
-      : [...settlement(entry), ...work(entry)]),
-    ...delivery(entry),
-    ...refundSteps(entry, sources),
+    ...(record.settle === 'after'
+      ? [...work(record), ...settlement(record)]
+      : [...settlement(record), ...work(record)]),
+    ...delivery(record),
+    ...refundSteps(record, sources),
   ]
   return steps.map(({ from, to, text, at, detail = '', transaction, tone = 'done' }) => ({
     from,
@@ -136,10 +136,10 @@ function exchangeOf(entry: PaymentRecord, sources: ConsoleSources): readonly Tem
     detail,
     tone,
     time: at === undefined ? '' : moment(at),
-    after: at === undefined || at === entry.createdAt ? '' : `+${elapsed(at - entry.createdAt)}`,
+    after: at === undefined || at === record.createdAt ? '' : `+${elapsed(at - record.createdAt)}`,
     transaction: transaction ?? '',
     transactionShort: shortened(transaction ?? ''),
-    link: transaction === undefined ? '' : explorerLink(entry.network, transaction, sources),
+    link: transaction === undefined ? '' : explorerLink(record.network, transaction, sources),
   }))
 }
 
@@ -225,8 +225,8 @@ function delivery({ state, receipt, deliveredAt }: PaymentRecord): Step[] {
   return [{ from: 'service', to: 'buyer', text: 'the answer arrived', at: deliveredAt }]
 }
 
-function refundSteps(entry: PaymentRecord, { now }: ConsoleSources): Step[] {
-  const { refund: made } = entry
+function refundSteps(record: PaymentRecord, { now }: ConsoleSources): Step[] {
+  const { refund: made } = record
   if (made !== undefined && made.kind !== 'due')
     return [
       {
@@ -238,7 +238,7 @@ function refundSteps(entry: PaymentRecord, { now }: ConsoleSources): Step[] {
         tone: made.kind === 'sent' ? 'done' : 'open',
       },
     ]
-  return refundStateOf(entry, now()) === 'due'
+  return refundStateOf(record, now()) === 'due'
     ? [{ from: 'service', to: 'buyer', text: 'a refund is due', tone: 'bad' }]
     : []
 }

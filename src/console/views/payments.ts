@@ -33,7 +33,7 @@ export const payments = defineView('payments', 'Payments', async ({ sources, que
     q: asked,
     isDue,
     isSearch: asked !== '' && !isDue,
-    rows: found.map((entry) => paymentRow(entry, ledger)),
+    rows: found.map((record) => paymentRow(record, ledger)),
     older: !isDue && found.length >= SHOWN ? `/payments?${next.toString()}` : '',
   })
 })
@@ -52,7 +52,7 @@ async function find(
     })),
   ]
   const found = (await Promise.all(terms.map((term) => ledger.search(term, SHOWN, before)))).flat()
-  const each = new Map(found.map((entry) => [entry.id, entry]))
+  const each = new Map(found.map((record) => [record.id, record]))
   return [...each.values()].toSorted((one, other) => other.createdAt - one.createdAt).slice(0, SHOWN)
 }
 
@@ -63,10 +63,10 @@ function placeOf(text: string): SearchPlace | undefined {
 
 const STATES = { yes: 'up', no: 'idle', unknown: 'degraded' } as const
 
-function paymentRow(entry: PaymentRecord, ledger: Ledger): TemplateContext {
-  const { id, createdAt, operation, network, asset, payer, receipt, amount, state } = entry
-  const charged = chargeStatus(entry)
-  const refund = refundStateOf(entry, ledger.now())
+function paymentRow(record: PaymentRecord, ledger: Ledger): TemplateContext {
+  const { id, createdAt, operation, network, asset, payer, receipt, amount, state } = record
+  const charged = chargeStatus(record)
+  const refund = refundStateOf(record, ledger.now())
   return {
     id,
     time: moment(createdAt),

@@ -1,6 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import { CatalogError, formatIssue } from '../catalog/issue.ts'
-import { markNow, type Mark } from '../catalog/load.ts'
+import { markNow, type Mark } from '../catalog/load-catalog.ts'
 import { type CatalogPlace, type CatalogReader, type LoadedHandlers, readAtStart } from './catalog-thread.ts'
 import type { KeptRevisions } from './kept-revisions.ts'
 

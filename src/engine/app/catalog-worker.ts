@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads'
 import type { Catalog, Operation, Route } from '../catalog/catalog.ts'
 import { CatalogError } from '../catalog/issue.ts'
-import type { Mark } from '../catalog/load.ts'
+import type { Mark } from '../catalog/load-catalog.ts'
 import type { Answer, Question, SentFacts, Slice } from './catalog-thread.ts'
 import type { Facts } from '../documents/registry.ts'
 import type { Pages } from '../http/rendered-pages.ts'

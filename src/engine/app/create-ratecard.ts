@@ -2,7 +2,7 @@ import { openService } from './embedded-service.ts'
 import { readPayments } from './options.ts'
 import { openRatecard, type Ratecard } from './ratecard.ts'
 import type { RatecardOptions } from './ratecard-options.ts'
-import { OPTIONS } from './setting-names.ts'
+import { OPTIONS } from './option-names.ts'
 
 /**
  * Serves a catalog: reads and checks it, opens the ledger and the cache, and returns a Koa application that answers its

@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
-import { ABSENT, markNow, type Mark } from '../catalog/load.ts'
+import { ABSENT, markNow, type Mark } from '../catalog/load-catalog.ts'
 
 /** A catalog that was served, with every file that it names, as they were then. */
 export interface KeptCatalog {

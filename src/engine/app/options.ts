@@ -6,7 +6,7 @@ import { openSvmAccount } from '../base/svm-signature.ts'
 import { canonicalPath } from '../http/request-target.ts'
 import type { PaymentConfig } from './compose.ts'
 import { OPTION_NAMES, type RatecardOptions } from './ratecard-options.ts'
-import { OPTIONS, type OptionNames } from './setting-names.ts'
+import { OPTIONS, type OptionNames } from './option-names.ts'
 
 /**
  * Options that cannot be used. The message names each of them, and what it takes.

@@ -22,10 +22,10 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { openReceiptSigner } from '../receipts/receipt-signer.ts'
 import { OptionError, publicAddress, readPayments } from './options.ts'
 import type { RatecardOptions } from './ratecard-options.ts'
-import type { OptionNames } from './setting-names.ts'
+import type { OptionNames } from './option-names.ts'
 import { SETTINGS } from '../../settings.ts'
 import { ResourceStack } from '../base/resource-stack.ts'
-import type { Mark } from '../catalog/load.ts'
+import type { Mark } from '../catalog/load-catalog.ts'
 import { inOrder } from '../x402/x402.ts'
 import {
   forbiddenNetworks,

@@ -1,26 +1,26 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 
-/** Releases the claim on the file. */
+/** Releases the lock. */
 export type Release = () => void
 
 /**
- * Claims a file for this process, or says which claim of a living process it holds. A file whose process is gone is taken
- * over.
+ * Locks with a file that names this process, or returns what the file of a living process says. A file whose process is
+ * gone is taken over.
  */
 export function tryLock(file: string): Release | string {
-  const claim = `${process.pid} ${performance.timeOrigin}\n`
+  const holder = `${process.pid} ${performance.timeOrigin}\n`
   for (;;) {
     try {
-      writeFileSync(file, claim, { flag: 'wx', mode: 0o600 })
+      writeFileSync(file, holder, { flag: 'wx', mode: 0o600 })
       return () => {
-        if (read(file) === claim) rmSync(file, { force: true })
+        if (read(file) === holder) rmSync(file, { force: true })
       }
     } catch (error) {
       if (!isCode(error, 'EEXIST')) throw error
     }
     const found = read(file)
     if (found === undefined) continue
-    if (isHeld(found, claim)) return found
+    if (isHeld(found, holder)) return found
     removeStale(file, found)
   }
 }
@@ -28,10 +28,10 @@ export function tryLock(file: string): Release | string {
 /**
  * After a restart in a container, where process ids repeat, the id may be that of this process: the start time decides.
  */
-function isHeld(found: string, claim: string): boolean {
+function isHeld(found: string, holder: string): boolean {
   const pid = Number(/^\d+/.exec(found)?.[0])
   if (!Number.isSafeInteger(pid)) return true
-  if (pid === process.pid) return found === claim
+  if (pid === process.pid) return found === holder
   try {
     process.kill(pid, 0)
     return true
@@ -40,7 +40,7 @@ function isHeld(found: string, claim: string): boolean {
   }
 }
 
-/** Two processes may find the same stale file; the second must not remove the claim the first has just made. */
+/** Two processes may find the same stale file; the second must not remove the one the first has just made. */
 function removeStale(file: string, found: string): void {
   const aside = `${file}.${process.pid}`
   try {

@@ -20,7 +20,7 @@ export interface CacheStore {
   /** Keeps a JSON value for at most `keepMs` milliseconds (more than 0); it may be dropped earlier. */
   set(key: string, fetched: Fetched<unknown>, keepMs: number): Promise<void>
   /** Requests the lock for fetching `key`, which one process holds at a time. */
-  claim(key: string): Promise<CacheLock>
+  lock(key: string): Promise<CacheLock>
   /**
    * Counts one request of a client against its rate limit. Resolves to 0, or for a request beyond the limit, which
    * is not counted, to the milliseconds until it fits. All processes that use the store count together. Rejects when
@@ -95,15 +95,15 @@ export class Cache {
   ): Promise<Served<Value>> {
     const found = await this.#find(key, isValue)
     if (found !== undefined && this.#isFresh(found, policy)) return { ...found, cached: true, stale: false }
-    const turn = await this.#store.claim(key).catch(() => UNDISPUTED)
+    const lock = await this.#store.lock(key).catch(() => UNDISPUTED)
     try {
       // A caller waits only once: after a failure elsewhere each one asks the source itself.
-      if (turn.kind === 'theirs') await turn.over()
+      if (lock.kind === 'theirs') await lock.over()
       const kept = (await this.#find(key, isValue)) ?? found
       if (kept !== undefined && this.#isFresh(kept, policy)) return { ...kept, cached: true, stale: false }
       return await this.#fetch(key, policy, kept, produce)
     } finally {
-      if (turn.kind === 'ours') await turn.end().catch(() => undefined)
+      if (lock.kind === 'ours') await lock.end().catch(() => undefined)
     }
   }
 
@@ -177,7 +177,7 @@ export function createMemoryCache(): CacheStore {
     set: async (key, { value, ...moment }, keepMs) => {
       entries.set(key, { json: JSON.stringify(value), moment }, { ttl: keepMs })
     },
-    claim: async () => UNDISPUTED,
+    lock: async () => UNDISPUTED,
     spend: async (client, limit) => limiter.spend(client, limit),
     close: async () => entries.clear(),
   }

@@ -16,7 +16,7 @@ const TIMEOUT_MS = 1_000
 /** Pause after a timeout, so that not every request waits for an unavailable Redis. */
 const REST_MS = 2_000
 /** How long the lock of a dead process blocks the others. */
-const LEASE_MS = 3_000
+const LOCK_MS = 3_000
 const RENEWAL_MS = 1_000
 const LOOK_MS = 50
 /** Characters of one value; a larger one is fetched each time. */
@@ -46,23 +46,23 @@ const END = `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEY
  */
 export async function openRedisCache({ address, random, report }: RedisCacheSettings): Promise<CacheStore> {
   const { ask, close } = await connect(address, report)
-  const take = (turn: string, token: string): Promise<unknown> =>
-    ask((redis) => redis.eval(TAKE, 1, turn, token, LEASE_MS))
+  const take = (lock: string, token: string): Promise<unknown> =>
+    ask((redis) => redis.eval(TAKE, 1, lock, token, LOCK_MS))
 
-  const ours = (turn: string, token: string): CacheLock => {
-    const renewal = setInterval(() => void take(turn, token).catch(() => undefined), RENEWAL_MS).unref()
+  const ours = (lock: string, token: string): CacheLock => {
+    const renewal = setInterval(() => void take(lock, token).catch(() => undefined), RENEWAL_MS).unref()
     return {
       kind: 'ours',
       end: async () => {
         clearInterval(renewal)
-        await ask((redis) => redis.eval(END, 1, turn, token))
+        await ask((redis) => redis.eval(END, 1, lock, token))
       },
     }
   }
-  const theirs = (turn: string, holder: unknown): CacheLock => ({
+  const theirs = (lock: string, holder: unknown): CacheLock => ({
     kind: 'theirs',
     over: async () => {
-      const look = (): Promise<unknown> => ask((redis) => redis.get(turn)).catch(() => undefined)
+      const look = (): Promise<unknown> => ask((redis) => redis.get(lock)).catch(() => undefined)
       while ((await look()) === holder) await delay(LOOK_MS)
     },
   })
@@ -77,11 +77,11 @@ export async function openRedisCache({ address, random, report }: RedisCacheSett
           : redis.set(KEYS.value(key), json, 'PX', Math.ceil(keepMs)),
       )
     },
-    claim: async (key) => {
-      const turn = KEYS.turn(key)
+    lock: async (key) => {
+      const lock = KEYS.lock(key)
       const token = Buffer.from(random(12)).toString('base64url')
-      const holder = await take(turn, token)
-      return holder === token ? ours(turn, token) : theirs(turn, holder)
+      const holder = await take(lock, token)
+      return holder === token ? ours(lock, token) : theirs(lock, holder)
     },
     spend: async (client, { burst, interval }) =>
       Number(await ask((redis) => redis.eval(SPEND, 1, KEYS.rateLimit(client), burst, interval))),
@@ -93,7 +93,7 @@ export async function openRedisCache({ address, random, report }: RedisCacheSett
 const KEYS = {
   value: (key: string): string => `{ratecard}:cache:${key}`,
   rateLimit: (client: string): string => `{ratecard}:rate-limit:${client}`,
-  turn: (key: string): string => `{ratecard}:turn:${key}`,
+  lock: (key: string): string => `{ratecard}:lock:${key}`,
 }
 
 function fetchedOf(json: string | null): Fetched<unknown> | undefined {

@@ -28,7 +28,7 @@ import { failed, INERT, invalid, note, ok, problem, type Reply } from './reply.t
 import { disconnectSignal } from './buyer-connections.ts'
 import { bodyTerms, UNPAID, type Reason } from './payment-required.ts'
 import type { Revision, ServedRoute } from './revision.ts'
-import { findSigner, type FoundSigner, SIGN_IN, NO_PROOF } from '../sign-in/signer.ts'
+import { findSigner, type FoundSigner, SIGN_IN, NO_PROOF } from '../sign-in/find-signer.ts'
 import { signInReply } from './sign-in-required.ts'
 import { type ClientLimitDeps, overspent, TOO_MANY_TRIES } from './client-limit.ts'
 import { UpstreamForbidden } from './proxy.ts'
@@ -295,7 +295,7 @@ function renderResult(
   switch (reply.kind) {
     case 'answered': {
       // The answer of an earlier payment comes with that payment's receipt.
-      const isOwn = reply.entry.authorizationHash === payment.authorizationHash
+      const isOwn = reply.record.authorizationHash === payment.authorizationHash
       const charged = isOwn ? {} : { 'Ratecard-Charged': 'earlier' }
       const headers = {
         'Cache-Control': 'private, no-cache',
@@ -303,19 +303,19 @@ function renderResult(
         ...charged,
       }
       const vary = 'PAYMENT-SIGNATURE, X-PAYMENT, Authorization'
-      const { answer, entry } = reply
+      const { answer, record } = reply
       const recorded = answer.kind === 'stream' ? { recorded: answer.recorded } : {}
-      return { reply: { ...ok(answer, headers), vary }, delivered: entry, ...recorded }
+      return { reply: { ...ok(answer, headers), vary }, delivered: record, ...recorded }
     }
     case 'streaming': {
-      const { entry, answer } = reply
+      const { record, answer } = reply
       // What it costs is known at its end.
-      const headers = { 'Cache-Control': 'private, no-cache', 'Ratecard-Payment': entry.id }
-      return { reply: ok(answer, headers), delivered: entry, recorded: answer.recorded }
+      const headers = { 'Cache-Control': 'private, no-cache', 'Ratecard-Payment': record.id }
+      return { reply: ok(answer, headers), delivered: record, recorded: answer.recorded }
     }
     case 'offer': {
-      const { refusal, failed: entry } = reply
-      const headers = entry && protocolOf(request, payment, entry)?.failureHeaders(entry, refusal.code)
+      const { refusal, failed: record } = reply
+      const headers = record && protocolOf(request, payment, record)?.failureHeaders(record, refusal.code)
       return { reply: paymentRequired(request, { ...refusal, headers }) }
     }
     case 'fault': {
@@ -340,11 +340,11 @@ function problemReply({ code, detail, charged, payment, retryAfter }: PurchasePr
 function receiptHeaders(
   request: RouteRequest,
   payment: Payment,
-  { entry, receipt }: Paid,
+  { record, receipt }: Paid,
   status: number,
 ): Readonly<Record<string, string>> {
-  const headers = protocolOf(request, payment, entry)?.receiptHeaders(entry, receipt, status)
-  return { 'Ratecard-Payment': entry.id, ...headers }
+  const headers = protocolOf(request, payment, record)?.receiptHeaders(record, receipt, status)
+  return { 'Ratecard-Payment': record.id, ...headers }
 }
 
 /** The protocol of a record: in the form of the payment that came, where it is of the same protocol. */

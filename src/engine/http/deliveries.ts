@@ -42,8 +42,8 @@ export class Deliveries {
   }
 
   /** Must be called before the answer is written. Until `recorded` resolves, the record belongs to the purchase. */
-  watch({ req: { socket }, res }: Context, entry: PaymentRecord, recorded?: Promise<void>): void {
-    if (recorded !== undefined) this.#recorded.set(entry, this.#settings.tasks.add(recorded))
+  watch({ req: { socket }, res }: Context, record: PaymentRecord, recorded?: Promise<void>): void {
+    if (recorded !== undefined) this.#recorded.set(record, this.#settings.tasks.add(recorded))
     if (!this.#onTheirWay.has(socket)) socket.once('close', () => this.#lost(socket))
     if (!this.#onTheirWay.has(res)) {
       res.once('finish', () => this.#finished(socket, res))
@@ -51,16 +51,16 @@ export class Deliveries {
         if (!res.writableFinished) this.#lost(res)
       })
     }
-    for (const way of [socket, res]) this.#onTheirWay.set(way, this.#on(way).add(entry))
+    for (const way of [socket, res]) this.#onTheirWay.set(way, this.#on(way).add(record))
     if (socket.destroyed) this.#lost(socket)
   }
 
   /** Confirms earlier answers on a connection with a further request: clients do not send requests ahead. */
   confirm(socket: Socket): Promise<unknown> | undefined {
     if (this.#settings.trustProxy || !this.#onTheirWay.has(socket)) return undefined
-    const entries = this.#take(socket)
-    for (const entry of entries) this.#received.add(entry)
-    return Promise.all(entries.map((entry) => this.#mark(markReceived, entry)))
+    const records = this.#take(socket)
+    for (const record of records) this.#received.add(record)
+    return Promise.all(records.map((record) => this.#mark(markReceived, record)))
   }
 
   #finished(socket: Socket, response: ServerResponse): void {
@@ -71,23 +71,23 @@ export class Deliveries {
         // A process that was busy or suspended meanwhile runs its timers before it reads what its connections have brought.
         await setImmediate()
         if (socket.errored !== null) return
-        const entries = this.#take(response).filter((entry) => !this.#received.has(entry))
+        const records = this.#take(response).filter((record) => !this.#received.has(record))
         // Otherwise the end of the connection would look for them in the ledger again.
-        for (const entry of entries) this.#on(socket).delete(entry)
-        await Promise.all(entries.map((entry) => this.#mark(markReceived, entry)))
+        for (const record of records) this.#on(socket).delete(record)
+        await Promise.all(records.map((record) => this.#mark(markReceived, record)))
       })
       return
     }
-    for (const entry of this.#take(response)) {
-      this.#on(socket).delete(entry)
-      void this.#mark(markUndelivered, entry)
-      tasks.later(DELIVERED_BY_PROXY_MS, () => this.#mark(markReceived, entry))
+    for (const record of this.#take(response)) {
+      this.#on(socket).delete(record)
+      void this.#mark(markUndelivered, record)
+      tasks.later(DELIVERED_BY_PROXY_MS, () => this.#mark(markReceived, record))
     }
   }
 
   /** Even a connection that was closed normally may not have delivered the answer: no request waits for it any more. */
   #lost(way: Socket | ServerResponse): void {
-    for (const entry of this.#take(way)) void this.#mark(markUndelivered, entry)
+    for (const record of this.#take(way)) void this.#mark(markUndelivered, record)
   }
 
   #on(way: Socket | ServerResponse): Set<PaymentRecord> {
@@ -95,17 +95,17 @@ export class Deliveries {
   }
 
   #take(way: Socket | ServerResponse): readonly PaymentRecord[] {
-    const entries = Array.from(this.#on(way))
+    const records = Array.from(this.#on(way))
     this.#on(way).clear()
-    return entries
+    return records
   }
 
-  #mark(how: typeof markReceived, entry: PaymentRecord): Promise<void> {
+  #mark(how: typeof markReceived, record: PaymentRecord): Promise<void> {
     const { leaseContext, tasks, buyers, report } = this.#settings
-    buyers.forget(entry.id)
-    const recorded = this.#recorded.get(entry)
+    buyers.forget(record.id)
+    const recorded = this.#recorded.get(record)
     const marked =
-      recorded === undefined ? how(leaseContext, entry) : recorded.then(() => how(leaseContext, entry))
+      recorded === undefined ? how(leaseContext, record) : recorded.then(() => how(leaseContext, record))
     return tasks.add(marked.catch(report))
   }
 }

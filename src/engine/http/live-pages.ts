@@ -167,9 +167,11 @@ export async function readPayment(
   receipts?: ReceiptSigner,
 ): Promise<Reply> {
   try {
-    const entry = await ledger.find(id)
-    if (digest === undefined) return stateOf(id, entry, ledger.now())
-    return wanted === undefined ? await answerOf(ledger, entry, digest) : receiptsOf(receipts, entry, digest)
+    const record = await ledger.find(id)
+    if (digest === undefined) return stateOf(id, record, ledger.now())
+    return wanted === undefined
+      ? await answerOf(ledger, record, digest)
+      : receiptsOf(receipts, record, digest)
   } catch (fault) {
     if (!(fault instanceof LedgerError)) throw fault
     const headers = { 'Retry-After': '2' }
@@ -177,27 +179,27 @@ export async function readPayment(
   }
 }
 
-function stateOf(id: string, entry: PaymentRecord | undefined, now: number): Reply {
-  if (entry === undefined) return problem('not_found', 'no payment has this id here', { charged: 'no' })
-  const { state, network, receipt, refund } = entry
+function stateOf(id: string, record: PaymentRecord | undefined, now: number): Reply {
+  if (record === undefined) return problem('not_found', 'no payment has this id here', { charged: 'no' })
+  const { state, network, receipt, refund } = record
   return jsonReply(
     compact({
       payment: id,
       state,
-      charged: chargeStatus(entry),
+      charged: chargeStatus(record),
       network,
       transaction: receipt?.transaction,
-      refund: refundStateOf(entry, now),
+      refund: refundStateOf(record, now),
       refund_transaction: refund?.kind === 'sent' ? refund.hash : undefined,
-      next: nextStep(entry, now),
+      next: nextStep(record, now),
     }),
   )
 }
 
 /** An answer that was too large for its protocol, during the redelivery period of its payment. */
-async function answerOf(ledger: Ledger, entry: PaymentRecord | undefined, digest: string): Promise<Reply> {
-  const isKept = entry?.answer?.digest === digest && isRedeliverable(entry, ledger.now())
-  const answer = isKept ? await readAnswer(ledger.answers, entry) : undefined
+async function answerOf(ledger: Ledger, record: PaymentRecord | undefined, digest: string): Promise<Reply> {
+  const isKept = record?.answer?.digest === digest && isRedeliverable(record, ledger.now())
+  const answer = isKept ? await readAnswer(ledger.answers, record) : undefined
   return answer === undefined
     ? problem('not_found', 'no answer of a payment is kept here', { charged: 'no' })
     : ok(answer, { 'Cache-Control': 'private, no-cache' })
@@ -206,20 +208,20 @@ async function answerOf(ledger: Ledger, entry: PaymentRecord | undefined, digest
 /** As long as the record is kept, also of an answer that is not kept any more. */
 function receiptsOf(
   receipts: ReceiptSigner | undefined,
-  entry: PaymentRecord | undefined,
+  record: PaymentRecord | undefined,
   digest: string,
 ): Reply {
-  const isKnown = entry !== undefined && (entry.answer?.digest ?? entry.answerDigest) === digest
-  const signed = isKnown && entry.receipt !== undefined ? receipts?.sign(entry, entry.receipt) : undefined
+  const isKnown = record !== undefined && (record.answer?.digest ?? record.answerDigest) === digest
+  const signed = isKnown && record.receipt !== undefined ? receipts?.sign(record, record.receipt) : undefined
   if (!isKnown || signed === undefined)
     return problem('not_found', 'no receipt of a payment is kept here', { charged: 'no' })
-  return jsonReply({ payment: entry.id, receipts: signed })
+  return jsonReply({ payment: record.id, receipts: signed })
 }
 
-function nextStep(entry: PaymentRecord, now: number): string {
-  const { state, refund } = entry
+function nextStep(record: PaymentRecord, now: number): string {
+  const { state, refund } = record
   if (refund?.kind === 'sent') return 'the money was sent back: a new payment buys'
-  if (isRefundDue(entry, now)) return 'the operator sends the money back: a new payment buys'
+  if (isRefundDue(record, now)) return 'the operator sends the money back: a new payment buys'
   if (state === 'sent')
     return 'the answer was delivered; it is given again to the payment that carries its token'
   if (state === 'voided') return 'nothing was charged: the same payment may be sent again until it expires'

@@ -1,6 +1,6 @@
 import { JSON_MEDIA } from '../catalog/body.ts'
 import { asciiJson } from '../base/json.ts'
-import { demandSignIn, type NoSigner, type SignInDeps } from '../sign-in/signer.ts'
+import { demandSignIn, type NoSigner, type SignInDeps } from '../sign-in/find-signer.ts'
 import { problem, type Reply } from './reply.ts'
 import type { Revision, ServedRoute } from './revision.ts'
 

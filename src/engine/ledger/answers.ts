@@ -142,32 +142,32 @@ export const STALE_MS = 3_600_000
 /** Stores the answer of a payment, before its record refers to it. */
 export function writeAnswer(
   store: AnswerStore,
-  entry: PaymentRecord,
+  record: PaymentRecord,
   answer: StoredAnswer,
 ): Promise<AnswerReference> {
   const { kind, status } = answer
   if (kind === 'json') {
     const bytes = Buffer.from(JSON.stringify(answer.value))
-    return store.write({ ...placeOf(entry), kind, status, mediaType: JSON_TYPE }, bytes)
+    return store.write({ ...placeOf(record), kind, status, mediaType: JSON_TYPE }, bytes)
   }
   const { type: mediaType, headers } = answer
   const bytes = kind === 'text' ? Buffer.from(answer.text) : answer.bytes
-  return store.write({ ...placeOf(entry), kind, status, mediaType, headers }, bytes)
+  return store.write({ ...placeOf(record), kind, status, mediaType, headers }, bytes)
 }
 
 /** Stores a stream while it is sent; resolves once it is complete and durable. Rejects as the stream does. */
 export function writeStream(
   store: AnswerStore,
-  entry: PaymentRecord,
+  record: PaymentRecord,
   { status, type: mediaType, headers }: AnswerHead,
   chunks: AsyncIterable<Uint8Array>,
 ): Promise<AnswerReference> {
-  return store.write({ ...placeOf(entry), kind: 'bytes', status, mediaType, headers }, chunks)
+  return store.write({ ...placeOf(record), kind: 'bytes', status, mediaType, headers }, chunks)
 }
 
-function placeOf(entry: PaymentRecord): Pick<WrittenAnswer, 'id' | 'attempt' | 'expiresAt'> {
-  const { id, attempts: attempt, redeliver } = entry
-  return { id, attempt, expiresAt: payableUntil(entry) + redeliver + STALE_MS }
+function placeOf(record: PaymentRecord): Pick<WrittenAnswer, 'id' | 'attempt' | 'expiresAt'> {
+  const { id, attempts: attempt, redeliver } = record
+  return { id, attempt, expiresAt: payableUntil(record) + redeliver + STALE_MS }
 }
 
 /** Undefined when no complete answer exists: a settled payment is then still owed its answer. */

@@ -29,7 +29,7 @@ interface BackupHead {
  * may use the ledger meanwhile. Answers are not part of it.
  */
 export async function* backupLines(
-  ledger: Pick<Ledger, 'entries' | 'states'>,
+  ledger: Pick<Ledger, 'records' | 'states'>,
   { version, now }: { readonly version: string; readonly now: number },
 ): AsyncGenerator<string> {
   const digest = createHash('sha256')
@@ -42,8 +42,8 @@ export async function* backupLines(
   digest.update(`${first}\n`)
   yield first
   let records = 0
-  for await (const entry of ledger.entries()) {
-    const line = encodeRecord(entry)
+  for await (const record of ledger.records()) {
+    const line = encodeRecord(record)
     digest.update(`${line}\n`)
     records += 1
     yield line

@@ -23,14 +23,14 @@ const BATCHES = 25
  * Deletes what is over, in batches: reservations and refused payments that nobody comes back for, payment orders that
  * have expired, answers after the redelivery period. Any number of processes may do it at the same time.
  *
- * Resolves to the number of entries it has changed.
+ * Resolves to the number of records it has changed.
  */
 export async function cleanUp({ ledger, now }: Pick<LeaseContext, 'ledger' | 'now'>): Promise<number> {
   await ledger.check()
   let changed = 0
   for (let batch = 0; batch < BATCHES; batch += 1) {
-    const entries = await ledger.due('cleanup', now(), BATCH)
-    const free = entries.filter((entry) => !isLeased(entry, now()))
+    const records = await ledger.due('cleanup', now(), BATCH)
+    const free = records.filter((record) => !isLeased(record, now()))
     const changes = free.map((previous): Change => ({ previous, next: cleaned(previous, now()) }))
     const made = await commitEach(ledger, changes)
     changed += made.length
@@ -39,7 +39,7 @@ export async function cleanUp({ ledger, now }: Pick<LeaseContext, 'ledger' | 'no
         if (answer !== undefined && next?.answer === undefined) await deleteAnswer(ledger.answers, id, answer)
       }),
     )
-    if (entries.length < BATCH) break
+    if (records.length < BATCH) break
   }
   return changed
 }
@@ -52,19 +52,19 @@ export async function commitEach(ledger: Ledger, changes: readonly Change[]): Pr
 }
 
 /** What remains of a record; undefined: nothing. */
-export function cleaned(entry: PaymentRecord, now: number): PaymentRecord | undefined {
-  if (entry.receipt === undefined && entry.state !== 'settled' && entry.state !== 'sent') {
-    if (entry.failedIn === undefined) return undefined
-    const left = { ...voided(entry, now), updatedAt: now, version: entry.version + 1 }
+export function cleaned(record: PaymentRecord, now: number): PaymentRecord | undefined {
+  if (record.receipt === undefined && record.state !== 'settled' && record.state !== 'sent') {
+    if (record.failedIn === undefined) return undefined
+    const left = { ...voided(record, now), updatedAt: now, version: record.version + 1 }
     return { ...left, due: nextCheckAt(left) }
   }
-  const { settledAt = 0, redeliver } = entry
-  const { dispatch, ...open } = now < settledAt + redeliver ? entry : closed(entry)
+  const { settledAt = 0, redeliver } = record
+  const { dispatch, ...open } = now < settledAt + redeliver ? record : closed(record)
   const next = {
     ...open,
-    ...(dispatch === undefined ? {} : { dispatch: now < payableUntil(entry) ? dispatch : redact(dispatch) }),
+    ...(dispatch === undefined ? {} : { dispatch: now < payableUntil(record) ? dispatch : redact(dispatch) }),
     updatedAt: now,
-    version: entry.version + 1,
+    version: record.version + 1,
   }
   return { ...next, due: nextCheckAt(next) }
 }
@@ -74,15 +74,15 @@ export async function findRefundsDue(
   ledger: Pick<Ledger, 'due'>,
   limit: number,
 ): Promise<readonly PaymentRecord[]> {
-  const entries = await ledger.due('money', NEVER, limit)
-  return entries.filter(({ due }) => due === NEVER)
+  const records = await ledger.due('money', NEVER, limit)
+  return records.filter(({ due }) => due === NEVER)
 }
 
 /** Deletes answers that no record refers to: those of processes that died in between. */
 export function sweepAnswers(ledger: Ledger, now: number): Promise<number> {
   return ledger.answers.sweep(now, async (id, attempt) => {
-    const entry = await ledger.find(id)
-    return entry !== undefined && (entry.answer?.attempt === attempt || now - entry.updatedAt < STALE_MS)
+    const record = await ledger.find(id)
+    return record !== undefined && (record.answer?.attempt === attempt || now - record.updatedAt < STALE_MS)
   })
 }
 
@@ -100,8 +100,8 @@ type PruneDeps = Pick<LeaseContext, 'ledger' | 'now'>
 /** What `prune` would delete. `before`: milliseconds since the epoch. */
 export async function measurePrune({ ledger, now }: PruneDeps, before: number): Promise<PruneResult> {
   let [records, bytes, kept] = [0, 0, 0]
-  for await (const entry of entriesBefore(ledger, before)) {
-    if (isPrunable(entry, now())) [records, bytes] = [records + 1, bytes + sizeOf(entry)]
+  for await (const record of recordsBefore(ledger, before)) {
+    if (isPrunable(record, now())) [records, bytes] = [records + 1, bytes + sizeOf(record)]
     else kept += 1
   }
   return { records, bytes, kept }
@@ -121,29 +121,29 @@ export async function prune({ ledger, now }: PruneDeps, before: number): Promise
     kept += batch.length - made.length
     batch = []
   }
-  for await (const entry of entriesBefore(ledger, before)) {
-    if (!isPrunable(entry, now())) kept += 1
-    else if (batch.push({ previous: entry, next: undefined }) === BATCH) await flush()
+  for await (const record of recordsBefore(ledger, before)) {
+    if (!isPrunable(record, now())) kept += 1
+    else if (batch.push({ previous: record, next: undefined }) === BATCH) await flush()
   }
   await flush()
   return { records, bytes, kept }
 }
 
-async function* entriesBefore(ledger: Ledger, before: number): AsyncGenerator<PaymentRecord> {
-  for await (const entry of ledger.entries()) {
-    if (entry.createdAt >= before) return
-    yield entry
+async function* recordsBefore(ledger: Ledger, before: number): AsyncGenerator<PaymentRecord> {
+  for await (const record of ledger.records()) {
+    if (record.createdAt >= before) return
+    yield record
   }
 }
 
 /** A record also prevents its payment from being accepted again, so it stays until the payment has expired. */
-export function isPrunable(entry: PaymentRecord, now: number): boolean {
-  const { receipt, undone, due, validBefore, settledAt = 0, redeliver } = entry
-  const isCharged = receipt !== undefined && !isOwed(entry) && !isRefundDue(entry, now)
+export function isPrunable(record: PaymentRecord, now: number): boolean {
+  const { receipt, undone, due, validBefore, settledAt = 0, redeliver } = record
+  const isCharged = receipt !== undefined && !isOwed(record) && !isRefundDue(record, now)
   const isFinished = due === undefined && (isCharged || (receipt === undefined && undone !== undefined))
   return isFinished && validBefore < now && settledAt + redeliver < now
 }
 
-function sizeOf(entry: PaymentRecord): number {
-  return Buffer.byteLength(encodeRecord(entry))
+function sizeOf(record: PaymentRecord): number {
+  return Buffer.byteLength(encodeRecord(record))
 }

@@ -45,44 +45,44 @@ export async function forgetPayer(
 ): Promise<ForgetResult> {
   const counts = { answers: 0, deleted: 0, reduced: 0, kept: 0, open: 0 }
   let newest: number | undefined
-  for await (const entry of ledger.entries()) {
-    if (!sameAddress(entry.payer, payer)) continue
-    const fate = fateOf(entry, before, ledger.now())
+  for await (const record of ledger.records()) {
+    if (!sameAddress(record.payer, payer)) continue
+    const fate = fateOf(record, before, ledger.now())
     const next = fate.kind === 'reduced' ? fate.next : undefined
     const isChanged = fate.kind === 'reduced' || fate.kind === 'deleted'
     // A server has changed the record meanwhile.
-    if (isChanged && !(await ledger.commit([{ previous: entry, next }]))) {
+    if (isChanged && !(await ledger.commit([{ previous: record, next }]))) {
       counts.open += 1
       continue
     }
     counts[fate.kind] += 1
-    if (fate.kind !== 'deleted') newest = Math.max(newest ?? 0, entry.settledAt ?? entry.createdAt)
-    if (!isChanged || entry.answer === undefined) continue
-    await deleteAnswer(ledger.answers, entry.id, entry.answer)
+    if (fate.kind !== 'deleted') newest = Math.max(newest ?? 0, record.settledAt ?? record.createdAt)
+    if (!isChanged || record.answer === undefined) continue
+    await deleteAnswer(ledger.answers, record.id, record.answer)
     counts.answers += 1
   }
   return { ...counts, newest }
 }
 
-function fateOf(entry: PaymentRecord, before: number, now: number): Fate {
-  const { receipt, undone, failedIn, pendingWrite, operation, answer, settledAt, createdAt } = entry
-  if (isLeased(entry, now) || pendingWrite !== undefined || chargeStatus(entry) === 'unknown')
+function fateOf(record: PaymentRecord, before: number, now: number): Fate {
+  const { receipt, undone, failedIn, pendingWrite, operation, answer, settledAt, createdAt } = record
+  if (isLeased(record, now) || pendingWrite !== undefined || chargeStatus(record) === 'unknown')
     return { kind: 'open' }
   // What was sent for it might still be carried out, and its money would go back to its payer.
   if (receipt === undefined && failedIn !== undefined) return { kind: 'open' }
   // A payment that was undone by a reorganization after its answer is part of the accounts too.
   if (receipt === undefined && undone === undefined) return { kind: 'deleted' }
-  const next = moneySide(entry, now)
+  const next = moneySide(record, now)
   if ((settledAt ?? createdAt) < before && isPrunable(next, now)) return { kind: 'deleted' }
   return operation === FORGOTTEN && answer === undefined ? { kind: 'kept' } : { kind: 'reduced', next }
 }
 
 /** Charged work that was not delivered is owed a refund then. */
-function moneySide(entry: PaymentRecord, now: number): PaymentRecord {
-  const { payer, lookAt } = entry
-  const { dispatch, resource: _resource, answerDigest: _digest, ...rest } = closed(entry)
+function moneySide(record: PaymentRecord, now: number): PaymentRecord {
+  const { payer, lookAt } = record
+  const { dispatch, resource: _resource, answerDigest: _digest, ...rest } = closed(record)
   // Until then a reorganization may undo the settlement, and it is sent again.
-  const isOver = lookAt === undefined && now >= payableUntil(entry)
+  const isOver = lookAt === undefined && now >= payableUntil(record)
   const next = {
     ...rest,
     ...(dispatch && { dispatch: isOver ? redact(dispatch) : dispatch }),
@@ -91,7 +91,7 @@ function moneySide(entry: PaymentRecord, now: number): PaymentRecord {
     revision: '',
     buyerKey: buyerKeyOf(payer, FORGOTTEN, ''),
     updatedAt: now,
-    version: entry.version + 1,
+    version: record.version + 1,
   }
   return { ...next, due: nextCheckAt(next) }
 }

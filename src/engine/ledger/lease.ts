@@ -64,15 +64,15 @@ type StoreChange = (change: RecordChange) => Promise<boolean>
 export class PaymentLease {
   readonly #ledger: Ledger
   readonly #now: () => number
-  #entry: PaymentRecord
+  #record: PaymentRecord
   #answer: StoredAnswer | undefined
   #last: Promise<unknown> = Promise.resolve()
   #changing = 0
   #stop: (() => void) | undefined
 
-  constructor({ ledger, now, every }: LeaseContext, entry: PaymentRecord) {
+  constructor({ ledger, now, every }: LeaseContext, record: PaymentRecord) {
     this.#ledger = ledger
-    this.#entry = entry
+    this.#record = record
     this.#now = now
     this.#stop = every(LEASE_MS / 3, () => this.#renew())
   }
@@ -86,8 +86,8 @@ export class PaymentLease {
     })
   }
 
-  get entry(): PaymentRecord {
-    return this.#entry
+  get record(): PaymentRecord {
+    return this.#record
   }
 
   /** Throws `LeaseLostError` when another process has taken over. */
@@ -103,17 +103,17 @@ export class PaymentLease {
         await joint.store(change)
         return true
       })
-    return this.#write((entry) => ({ ...entry, ...changes, state: 'settling' }), LEASE_MS, store)
+    return this.#write((record) => ({ ...record, ...changes, state: 'settling' }), LEASE_MS, store)
   }
 
   /** Records an event, with a change of state if one is given. */
   update({ answer, ...changes }: Changes, state?: State): Promise<PaymentRecord> {
     const moved = state === undefined ? changes : { ...changes, state }
     if (answer === undefined) return this.#change(moved)
-    return this.#write(async (entry) => {
-      const reference = await writeAnswer(this.#ledger.answers, entry, answer)
+    return this.#write(async (record) => {
+      const reference = await writeAnswer(this.#ledger.answers, record, answer)
       this.#answer = answer
-      return { ...entry, ...moved, answer: reference }
+      return { ...record, ...moved, answer: reference }
     }, LEASE_MS)
   }
 
@@ -126,39 +126,39 @@ export class PaymentLease {
     chunks: AsyncIterable<Uint8Array>,
     changes: () => Omit<Changes, 'answer'> = () => ({}),
   ): Promise<PaymentRecord> {
-    const answer = await writeStream(this.#ledger.answers, this.#entry, head, chunks)
+    const answer = await writeStream(this.#ledger.answers, this.#record, head, chunks)
     return this.#change({ ...changes(), state: 'fulfilled', answer })
   }
 
   /** The stored answer; undefined when there is none or it was lost: then the handler must run again. */
   async readAnswer(): Promise<StoredAnswer | undefined> {
-    if (this.#entry.answer === undefined) return undefined
-    return (this.#answer ??= await readAnswer(this.#ledger.answers, this.#entry))
+    if (this.#record.answer === undefined) return undefined
+    return (this.#answer ??= await readAnswer(this.#ledger.answers, this.#record))
   }
 
   /** The handler's pending write is committed or aborted. */
   clearPending(): Promise<PaymentRecord> {
-    return this.#write(({ pendingWrite: _pendingWrite, ...entry }) => entry, LEASE_MS)
+    return this.#write(({ pendingWrite: _pendingWrite, ...record }) => record, LEASE_MS)
   }
 
   /** Nothing was sent that could move money: the stored answer waits for the same payment. */
   async keepForRetry(): Promise<void> {
-    await this.#write(({ dispatch: _dispatch, ...entry }) => ({ ...entry, state: 'fulfilled' }), 0)
+    await this.#write(({ dispatch: _dispatch, ...record }) => ({ ...record, state: 'fulfilled' }), 0)
     this.stopRenewal()
   }
 
   /** Deletes the answer after the redelivery period, and keeps the record. */
   purgeAnswer(): Promise<PaymentRecord> {
-    return this.#withoutAnswer((entry) => ({ ...closed(entry), owner: entry.owner }), 0)
+    return this.#withoutAnswer((record) => ({ ...closed(record), owner: record.owner }), 0)
   }
 
   /** The money has moved. What was sent is kept until its block is final, in case of a reorganization. */
   settle(receipt: Receipt): Promise<PaymentRecord> {
     const settledAt = this.#now()
-    const settled = { receipt, settledAt, ...firstLook(this.#entry, receipt.block, settledAt) }
+    const settled = { receipt, settledAt, ...firstLook(this.#record, receipt.block, settledAt) }
     return this.#write(
-      ({ undone, failedIn: _failedIn, lookAt: _lookAt, ...entry }) => ({
-        ...entry,
+      ({ undone, failedIn: _failedIn, lookAt: _lookAt, ...record }) => ({
+        ...record,
         state: undone?.state ?? 'settled',
         ...settled,
       }),
@@ -175,12 +175,12 @@ export class PaymentLease {
     state: SchemeStateChange,
   ): Promise<PaymentRecord> {
     return this.#write(
-      async (entry) => {
+      async (record) => {
         const settledAt = this.#now()
-        const look = firstLook(entry, receipt.block, settledAt)
-        const settled = { ...entry, ...changes, receipt, settledAt, ...look }
+        const look = firstLook(record, receipt.block, settledAt)
+        const settled = { ...record, ...changes, receipt, settledAt, ...look }
         if (answer === undefined) return { ...settled, state: 'settled' }
-        const reference = await writeAnswer(this.#ledger.answers, entry, answer)
+        const reference = await writeAnswer(this.#ledger.answers, record, answer)
         this.#answer = answer
         return { ...settled, state: 'settled', answer: reference }
       },
@@ -200,14 +200,14 @@ export class PaymentLease {
 
   /** Another block contains the transaction, or another transaction the payment. */
   move(receipt: Receipt): Promise<PaymentRecord> {
-    return this.#change({ receipt, ...firstLook(this.#entry, receipt.block, this.#now()) })
+    return this.#change({ receipt, ...firstLook(this.#record, receipt.block, this.#now()) })
   }
 
   /** No block contains the payment any more: whether it is charged is unknown again. */
   undo(): Promise<PaymentRecord> {
-    return this.#write(({ receipt, lookAt: _lookAt, settledAt: _settledAt, ...entry }) => {
-      const undone = { state: entry.state, transaction: receipt?.transaction ?? '' }
-      return { ...entry, state: 'unknown', undone }
+    return this.#write(({ receipt, lookAt: _lookAt, settledAt: _settledAt, ...record }) => {
+      const undone = { state: record.state, transaction: receipt?.transaction ?? '' }
+      return { ...record, state: 'unknown', undone }
     }, LEASE_MS)
   }
 
@@ -228,18 +228,18 @@ export class PaymentLease {
 
   /** Nothing was or will be charged: deletes the answer and everything that was signed. */
   void(): Promise<PaymentRecord> {
-    return this.#withoutAnswer((entry) => voided(entry, this.#now()), LEASE_MS)
+    return this.#withoutAnswer((record) => voided(record, this.#now()), LEASE_MS)
   }
 
   async #withoutAnswer(
-    change: (entry: PaymentRecord) => Unscheduled,
+    change: (record: PaymentRecord) => Unscheduled,
     leaseMs: number,
   ): Promise<PaymentRecord> {
-    const { id, answer } = this.#entry
-    const entry = await this.#write(change, leaseMs)
+    const { id, answer } = this.#record
+    const record = await this.#write(change, leaseMs)
     this.#answer = undefined
     if (answer !== undefined) await deleteAnswer(this.#ledger.answers, id, answer)
-    return entry
+    return record
   }
 
   /**
@@ -249,12 +249,12 @@ export class PaymentLease {
   async delete(): Promise<void> {
     this.stopRenewal()
     await this.#last
-    const { id, answer, failedIn } = this.#entry
+    const { id, answer, failedIn } = this.#record
     if (failedIn !== undefined) {
       await this.void()
       return
     }
-    if (!(await this.#ledger.remove(this.#entry))) throw new LeaseLostError(id)
+    if (!(await this.#ledger.remove(this.#record))) throw new LeaseLostError(id)
     if (answer !== undefined) await deleteAnswer(this.#ledger.answers, id, answer)
   }
 
@@ -272,30 +272,30 @@ export class PaymentLease {
   /** Reads the record again after an error: a store without an answer may have made the change. */
   async #replace(
     previous: PaymentRecord,
-    entry: PaymentRecord,
+    record: PaymentRecord,
     store: StoreChange = (change) => this.#ledger.replace(change.previous, change.next),
   ): Promise<boolean> {
     try {
-      return await store({ previous, next: entry })
+      return await store({ previous, next: record })
     } catch (fault) {
       if (fault instanceof CommitAbandonedError || fault instanceof StateChangedError) throw fault
-      const standing = await this.#ledger.get(entry.key).catch(() => undefined)
-      if (standing !== undefined && casToken(standing) === casToken(entry)) return true
+      const standing = await this.#ledger.get(record.key).catch(() => undefined)
+      if (standing !== undefined && casToken(standing) === casToken(record)) return true
       throw fault
     }
   }
 
   #change(changes: Partial<PaymentRecord>, leaseMs: number = LEASE_MS): Promise<PaymentRecord> {
-    return this.#write((entry) => ({ ...entry, ...changes }), leaseMs)
+    return this.#write((record) => ({ ...record, ...changes }), leaseMs)
   }
 
   #write(
-    change: (entry: PaymentRecord) => Unscheduled | Promise<Unscheduled>,
+    change: (record: PaymentRecord) => Unscheduled | Promise<Unscheduled>,
     leaseMs: number,
     store?: StoreChange,
   ): Promise<PaymentRecord> {
     const writing = this.#last.then(async () => {
-      const previous = this.#entry
+      const previous = this.#record
       const next = await change(previous)
       const now = this.#now()
       const changed = {
@@ -304,10 +304,10 @@ export class PaymentLease {
         updatedAt: now,
         version: previous.version + 1,
       }
-      const entry: PaymentRecord = { ...changed, due: nextCheckAt(changed) }
-      if (!(await this.#replace(previous, entry, store))) throw new LeaseLostError(previous.id)
-      this.#entry = entry
-      return entry
+      const record: PaymentRecord = { ...changed, due: nextCheckAt(changed) }
+      if (!(await this.#replace(previous, record, store))) throw new LeaseLostError(previous.id)
+      this.#record = record
+      return record
     })
     this.#changing += 1
     this.#last = writing
@@ -321,7 +321,7 @@ export class PaymentLease {
 
 type Reservation =
   | { readonly kind: 'reserved'; readonly lease: PaymentLease }
-  | { readonly kind: 'taken'; readonly entry: PaymentRecord }
+  | { readonly kind: 'taken'; readonly record: PaymentRecord }
 
 /** A ledger, and who uses it. */
 export interface LedgerAccess {
@@ -338,16 +338,16 @@ export interface LeaseContext extends LedgerAccess {
 /** Reserves a payment for one purchase before any work is done for it; atomic across all processes. */
 export async function reserve(context: LeaseContext, purchase: Purchase): Promise<Reservation> {
   const { ledger, owner, now } = context
-  let entry = newRecord(purchase, owner, now(), LEASE_MS)
+  let record = newRecord(purchase, owner, now(), LEASE_MS)
   for (;;) {
-    const standing = await ledger.insert(entry)
-    if (standing === undefined) return { kind: 'reserved', lease: new PaymentLease(context, entry) }
-    if (!isReusable(standing, now())) return { kind: 'taken', entry: standing }
+    const standing = await ledger.insert(record)
+    if (standing === undefined) return { kind: 'reserved', lease: new PaymentLease(context, record) }
+    if (!isReusable(standing, now())) return { kind: 'taken', record: standing }
     // An expired reservation frees its key and its identifier for the next request.
     const { key, attempts, failedIn } = standing
     const version = standing.version + 1
-    if (key === entry.key) {
-      entry = { ...entry, attempts: attempts + 1, version, ...(failedIn && { failedIn }) }
+    if (key === record.key) {
+      record = { ...record, attempts: attempts + 1, version, ...(failedIn && { failedIn }) }
       await ledger.remove(standing)
     } else if (failedIn === undefined) await ledger.remove(standing)
     else {
@@ -360,25 +360,25 @@ export async function reserve(context: LeaseContext, purchase: Purchase): Promis
 /** Takes over a record whose owner has died; undefined when it has not, or another process was faster. */
 export async function acquireExpired(
   context: LeaseContext,
-  entry: PaymentRecord,
+  record: PaymentRecord,
 ): Promise<PaymentLease | undefined> {
   const { ledger, owner, now } = context
   const time = now()
-  if (isLeased(entry, time)) return undefined
+  if (isLeased(record, time)) return undefined
   const taken = {
-    ...entry,
+    ...record,
     owner,
     leaseUntil: time + LEASE_MS,
-    attempts: entry.attempts + 1,
+    attempts: record.attempts + 1,
     updatedAt: time,
-    version: entry.version + 1,
+    version: record.version + 1,
   }
   const next = { ...taken, due: nextCheckAt(taken) }
-  return (await ledger.replace(entry, next)) ? new PaymentLease(context, next) : undefined
+  return (await ledger.replace(record, next)) ? new PaymentLease(context, next) : undefined
 }
 
 /** Nothing was charged, no answer is stored and no process holds it: the payment may be used as if it were new. */
-export function isReusable(entry: PaymentRecord, now: number): boolean {
-  if (entry.pendingWrite !== undefined) return false
-  return entry.state === 'voided' || (entry.state === 'reserved' && !isLeased(entry, now))
+export function isReusable(record: PaymentRecord, now: number): boolean {
+  if (record.pendingWrite !== undefined) return false
+  return record.state === 'voided' || (record.state === 'reserved' && !isLeased(record, now))
 }

@@ -7,7 +7,7 @@ import type { SearchPlace, SearchTerm } from './search.ts'
 import type { Queue } from './payment-lifecycle.ts'
 
 /**
- * Where payments are kept. Every change is a compare-and-set on the entry's version, durable when its promise resolves,
+ * Where payments are kept. Every change is a compare-and-set on the record's version, durable when its promise resolves,
  * so that any number of processes may work on one store; one that rejects has not been made, as far as can be known.
  * All rules of the payment’s life are above it, in `payment-lifecycle.ts` and `lease.ts`. What it gives out is a copy.
  * All times are milliseconds since the epoch. `test/contract/ledger.ts` says what an implementation has to do.
@@ -29,7 +29,7 @@ export interface Ledger {
   /** By public id: `paymentId` of its key. */
   find(id: string): Promise<PaymentRecord | undefined>
   /** Stores a new record and resolves to undefined, or to the existing record with its key or identifier. */
-  insert(entry: PaymentRecord): Promise<PaymentRecord | undefined>
+  insert(record: PaymentRecord): Promise<PaymentRecord | undefined>
   /** What schemes keep between payments. */
   readonly states: SchemeStates
   /** Makes all changes or none; false when another process has changed one of the records or states. */
@@ -37,9 +37,9 @@ export interface Ledger {
   /** Commits one change. */
   replace(previous: PaymentRecord, next: PaymentRecord): Promise<boolean>
   /** Commits the deletion of one record. */
-  remove(entry: PaymentRecord): Promise<boolean>
+  remove(record: PaymentRecord): Promise<boolean>
   /** Every record, oldest first. */
-  entries(): AsyncIterable<PaymentRecord>
+  records(): AsyncIterable<PaymentRecord>
   /**
    * The payments that are found by a term, all without one: newest first, `limit` at most, those after `before` in this
    * order.
@@ -94,7 +94,7 @@ export interface Ledger {
 
 /**
  * One compare-and-set: `next` takes the place of `previous`, or nothing does. `next.version` is `previous.version + 1`;
- * key and time of creation stay, and the identifier stays or goes. No entry is in one commit twice.
+ * key and time of creation stay, and the identifier stays or goes. No record is in one commit twice.
  */
 export interface Change {
   readonly previous: PaymentRecord
@@ -130,7 +130,7 @@ export interface LeaseState {
   readonly at: number
 }
 
-/** A temporary lock by name; `fence` grows with every holder, so that a late one is recognised. */
+/** A right that one owner at a time has, by name, until it expires; `fencingToken` grows with every owner, so that a late one is recognised. */
 export interface Lease {
   readonly name: string
   readonly owner: string

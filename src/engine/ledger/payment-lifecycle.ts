@@ -12,7 +12,7 @@ import {
 } from '../base/money-times.ts'
 import { hash } from 'node:crypto'
 import type { Charged } from '../base/errors.ts'
-import type { BlockReference, PaymentRecord, Purchase, Refund, SettlementAttempt } from './payment-record.ts'
+import type { BlockReference, Dispatch, PaymentRecord, Purchase, Refund } from './payment-record.ts'
 
 /** A record before it is decided when it is looked at again. */
 export type Unscheduled = Omit<PaymentRecord, 'due'>
@@ -58,13 +58,13 @@ export const SITUATIONS = [
 ] as const
 export type Situation = (typeof SITUATIONS)[number]
 
-export function situationOf(entry: Omit<PaymentRecord, 'due'>): Situation {
-  const { state, receipt, pendingWrite, lookAt, undone } = entry
+export function situationOf(record: Omit<PaymentRecord, 'due'>): Situation {
+  const { state, receipt, pendingWrite, lookAt, undone } = record
   if (receipt !== undefined || state === 'settled' || state === 'sent') {
     if (pendingWrite !== undefined) return 'settled with a write'
     if (lookAt !== undefined) return 'settled in an open block'
-    if (keptUntil(entry) !== undefined) return 'settled and kept'
-    return isRefundDue(entry, Infinity) ? 'refund due' : 'closed'
+    if (keptUntil(record) !== undefined) return 'settled and kept'
+    return isRefundDue(record, Infinity) ? 'refund due' : 'closed'
   }
   switch (state) {
     case 'reserved':
@@ -83,30 +83,30 @@ export function situationOf(entry: Omit<PaymentRecord, 'due'>): Situation {
 }
 
 /** When a record must be processed next; undefined: never again. */
-export function nextCheckAt(entry: Omit<PaymentRecord, 'due'>): number | undefined {
-  const { leaseUntil, updatedAt, lookAt = 0 } = entry
-  switch (situationOf(entry)) {
+export function nextCheckAt(record: Omit<PaymentRecord, 'due'>): number | undefined {
+  const { leaseUntil, updatedAt, lookAt = 0 } = record
+  switch (situationOf(record)) {
     case 'reserved':
     case 'sending':
       return leaseUntil
     case 'answer unpaid': {
       // The work is done and nothing was sent: the payment may arrive again until it expires.
-      const end = payableUntil(entry) + AFTER_EXPIRY_MS
-      return updatedAt < end ? Math.max(leaseUntil, end) : updatedAt + backoff(entry)
+      const end = payableUntil(record) + AFTER_EXPIRY_MS
+      return updatedAt < end ? Math.max(leaseUntil, end) : updatedAt + backoff(record)
     }
     case 'outcome unknown':
-      return updatedAt + Math.min(backoff(entry), pauseUntilExpiry(entry, updatedAt) ?? Infinity)
+      return updatedAt + Math.min(backoff(record), pauseUntilExpiry(record, updatedAt) ?? Infinity)
     case 'void':
-      return Math.max(leaseUntil, payableUntil(entry) + AFTER_EXPIRY_MS)
+      return Math.max(leaseUntil, payableUntil(record) + AFTER_EXPIRY_MS)
     case 'void with a write':
     case 'settled with a write':
-      return nextAttempt(entry)
+      return nextAttempt(record)
     // A look needs no lease, and the process that holds one may be dead.
     case 'void in an open block':
     case 'settled in an open block':
       return lookAt
     case 'settled and kept':
-      return Math.max(leaseUntil, keptUntil(entry) ?? 0)
+      return Math.max(leaseUntil, keptUntil(record) ?? 0)
     case 'refund due':
       return NEVER
     // Answered and not charged any more: the operator has to see it.
@@ -117,11 +117,11 @@ export function nextCheckAt(entry: Omit<PaymentRecord, 'due'>): number | undefin
 }
 
 /** When the next part of a settled payment is to be deleted: its answer, or what works as a payment order. */
-function keptUntil(entry: Omit<PaymentRecord, 'due'>): number | undefined {
-  const { answer, settledAt = 0, redeliver } = entry
+function keptUntil(record: Omit<PaymentRecord, 'due'>): number | undefined {
+  const { answer, settledAt = 0, redeliver } = record
   const times: number[] = []
   if (answer !== undefined || redeliver > 0) times.push(settledAt + redeliver)
-  if (paymentOrderOf(entry.dispatch) !== undefined) times.push(payableUntil(entry) + AFTER_EXPIRY_MS)
+  if (paymentOrderOf(record.dispatch) !== undefined) times.push(payableUntil(record) + AFTER_EXPIRY_MS)
   return times.length === 0 ? undefined : Math.min(...times)
 }
 
@@ -131,9 +131,9 @@ function backoff({ attempts }: Pick<PaymentRecord, 'attempts'>): number {
 }
 
 /** The first attempt is due at the end of the lease, in case its process has died. */
-function nextAttempt(entry: Pick<PaymentRecord, 'leaseUntil' | 'updatedAt' | 'attempts'>): number {
-  const { leaseUntil, updatedAt, attempts } = entry
-  return attempts <= 1 ? leaseUntil : Math.max(leaseUntil, updatedAt + backoff(entry))
+function nextAttempt(record: Pick<PaymentRecord, 'leaseUntil' | 'updatedAt' | 'attempts'>): number {
+  const { leaseUntil, updatedAt, attempts } = record
+  return attempts <= 1 ? leaseUntil : Math.max(leaseUntil, updatedAt + backoff(record))
 }
 
 /**
@@ -166,13 +166,13 @@ export function firstLook(
 }
 
 /** The record of a payment that has bought nothing, without its answer and everything that was signed. */
-export function voided({ answer: _answer, dispatch, ...entry }: Unscheduled, now: number): Unscheduled {
-  const { failedIn } = entry
+export function voided({ answer: _answer, dispatch, ...record }: Unscheduled, now: number): Unscheduled {
+  const { failedIn } = record
   return {
-    ...entry,
+    ...record,
     state: 'voided',
     identifier: undefined,
-    ...firstLook(entry, failedIn, now),
+    ...firstLook(record, failedIn, now),
     // The chain shows a transaction of a payer by its hash only.
     ...(failedIn && dispatch?.kind === 'payer' && { dispatch: redact(dispatch) }),
   }
@@ -183,14 +183,14 @@ export function voided({ answer: _answer, dispatch, ...entry }: Unscheduled, now
  * is, 0 to 1; undefined when it could not be looked at. The result is undefined when nobody is to look again.
  */
 export function nextLook(
-  entry: Omit<PaymentRecord, 'due'>,
+  record: Omit<PaymentRecord, 'due'>,
   progress: number | undefined,
   now: number,
 ): number | undefined {
-  const { settledAt = entry.createdAt } = entry
+  const { settledAt = record.createdAt } = record
   const age = now - settledAt
   if (age >= LOOKS_GIVEN_UP_MS) return undefined
-  const soon = pauseUntilExpiry(entry, now) ?? Infinity
+  const soon = pauseUntilExpiry(record, now) ?? Infinity
   if (progress === undefined) return now + Math.min(soon, FIRST_LOOK_MS)
   const end = settledAt + (age / progress) * 1.1
   const usual = Math.max(now + FIRST_LOOK_MS, Math.min(end, now + Math.min(2 * age, LONGEST_LOOK_MS)))
@@ -202,11 +202,11 @@ export function finalized({
   lookAt: _lookAt,
   failedIn: _failedIn,
   receipt,
-  ...entry
+  ...record
 }: PaymentRecord): PaymentRecord {
-  if (receipt === undefined) return entry
+  if (receipt === undefined) return record
   const { block: _block, ...rest } = receipt
-  return { ...entry, receipt: rest }
+  return { ...record, receipt: rest }
 }
 
 /** Keeps due refunds in the index, but never due: the year 2286. */
@@ -241,15 +241,15 @@ export function isOwed({
 }
 
 /** Due when the work fails at every run, or the period to run it again is over; undefined: no refund is due. */
-export function refundStateOf(entry: Omit<PaymentRecord, 'due'>, now: number): Refund['kind'] | undefined {
-  const { receipt, settledAt = 0, redeliver, refund } = entry
+export function refundStateOf(record: Omit<PaymentRecord, 'due'>, now: number): Refund['kind'] | undefined {
+  const { receipt, settledAt = 0, redeliver, refund } = record
   if (receipt === undefined || refund !== undefined) return refund?.kind
-  return isOwed(entry) && settledAt + redeliver <= now ? 'due' : undefined
+  return isOwed(record) && settledAt + redeliver <= now ? 'due' : undefined
 }
 
 /** Only a refund can resolve it. */
-export function isRefundDue(entry: Omit<PaymentRecord, 'due'>, now: number): boolean {
-  const state = refundStateOf(entry, now)
+export function isRefundDue(record: Omit<PaymentRecord, 'due'>, now: number): boolean {
+  const state = refundStateOf(record, now)
   return state === 'due' || state === 'sending'
 }
 
@@ -260,16 +260,16 @@ export function chargeStatus({ state, receipt }: Pick<PaymentRecord, 'state' | '
 }
 
 /** What could move money if sent again: a signed transaction, or a facilitator's request. */
-export function paymentOrderOf(dispatch: SettlementAttempt | undefined): string | undefined {
+export function paymentOrderOf(dispatch: Dispatch | undefined): string | undefined {
   return dispatch?.kind === 'facilitator' ? dispatch.request : dispatch?.raw
 }
 
-export function withPaymentOrder(dispatch: SettlementAttempt, order: string): SettlementAttempt {
+export function withPaymentOrder(dispatch: Dispatch, order: string): Dispatch {
   return dispatch.kind === 'facilitator' ? { ...dispatch, request: order } : { ...dispatch, raw: order }
 }
 
 /** Erases what could be used as a payment order. */
-export function redact(dispatch: SettlementAttempt): SettlementAttempt {
+export function redact(dispatch: Dispatch): Dispatch {
   if (dispatch.kind === 'facilitator') {
     const { request: _request, ...rest } = dispatch
     return rest
@@ -282,10 +282,10 @@ export function redact(dispatch: SettlementAttempt): SettlementAttempt {
  * The record of a sale, once its answer is not given again any more. A buyer who shows the payment learns that it was used,
  * for which its key is enough.
  */
-export function closed({ answer, redeliveryToken: _token, ...entry }: PaymentRecord): PaymentRecord {
+export function closed({ answer, redeliveryToken: _token, ...record }: PaymentRecord): PaymentRecord {
   return {
-    ...entry,
-    ...(answer !== undefined && entry.resource !== undefined && { answerDigest: answer.digest }),
+    ...record,
+    ...(answer !== undefined && record.resource !== undefined && { answerDigest: answer.digest }),
     redeliveryToken: undefined,
     authorizationHash: '',
     owner: '',
@@ -295,8 +295,8 @@ export function closed({ answer, redeliveryToken: _token, ...entry }: PaymentRec
 }
 
 /**
- * What a compare-and-set compares. The version alone is not enough: it starts again when an entry is removed and the
- * payment comes again, and a process that had stopped in the meantime would write over somebody else's entry.
+ * What a compare-and-set compares. The version alone is not enough: it starts again when a record is removed and the
+ * payment comes again, and a process that had stopped in the meantime would write over somebody else's record.
  */
 export function casToken({ version, createdAt, owner }: PaymentRecord): string {
   return `${version}:${createdAt}:${owner}`

@@ -56,7 +56,7 @@ export interface AnswerReference {
  * works as a payment order (`raw`, `request`) is erased once the signed payment has expired and its block is final: until
  * then a reorganization may undo the settlement, and it is sent again.
  */
-export type SettlementAttempt = OwnTransaction | PayerTransaction | FacilitatorRequest
+export type Dispatch = OwnTransaction | PayerTransaction | FacilitatorRequest
 
 /** A transaction of one of our signers. */
 export interface OwnTransaction {
@@ -184,7 +184,7 @@ export interface PaymentRecord extends Purchase {
   readonly answer?: AnswerReference
   /** Digest of an answer that is not kept any more, for its signed receipts. */
   readonly answerDigest?: string
-  readonly dispatch?: SettlementAttempt
+  readonly dispatch?: Dispatch
   readonly receipt?: Receipt
   readonly settledAt?: number
   /** When the answer was first known to have arrived. */

@@ -9,9 +9,9 @@ export interface Story {
 const NOTHING = 'nothing'
 const RUNNING = 'nothing while a server runs: it handles this automatically; start one if none is running'
 
-export function paymentStory(entry: PaymentRecord, now: number): Story {
-  const { means, advice } = stateStory(entry, now)
-  if (entry.pendingWrite === undefined || entry.leaseUntil > now) return { means, advice }
+export function paymentStory(record: PaymentRecord, now: number): Story {
+  const { means, advice } = stateStory(record, now)
+  if (record.pendingWrite === undefined || record.leaseUntil > now) return { means, advice }
   return {
     means: `${means} Its handler has stored something that still waits to be kept or undone.`,
     advice:
@@ -19,10 +19,10 @@ export function paymentStory(entry: PaymentRecord, now: number): Story {
   }
 }
 
-function stateStory(entry: PaymentRecord, now: number): Story {
-  if (entry.refund !== undefined) return refundStory(entry.id, entry.refund)
-  if (entry.undone !== undefined) return undoneStory(entry, now)
-  const { state, leaseUntil, validBefore } = entry
+function stateStory(record: PaymentRecord, now: number): Story {
+  if (record.refund !== undefined) return refundStory(record.id, record.refund)
+  if (record.undone !== undefined) return undoneStory(record, now)
+  const { state, leaseUntil, validBefore } = record
   const held = leaseUntil > now
   const over = validBefore <= now
   switch (state) {
@@ -34,7 +34,7 @@ function stateStory(entry: PaymentRecord, now: number): Story {
             advice: NOTHING,
           }
     case 'fulfilled':
-      return entry.receipt === undefined ? unpaid(held, over) : settled(entry, now)
+      return record.receipt === undefined ? unpaid(held, over) : settled(record, now)
     case 'settling':
       return held
         ? { means: 'The charge is on its way to the network right now.', advice: NOTHING }
@@ -44,7 +44,7 @@ function stateStory(entry: PaymentRecord, now: number): Story {
           }
     case 'settled':
     case 'sent':
-      return settled(entry, now)
+      return settled(record, now)
     case 'voided':
       return {
         means: over
@@ -113,10 +113,10 @@ function unpaid(held: boolean, over: boolean): Story {
   }
 }
 
-function settled(entry: PaymentRecord, now: number): Story {
-  const { id, state, settle, answer, settledAt = 0, redeliver, redeliveryToken: token } = entry
+function settled(record: PaymentRecord, now: number): Story {
+  const { id, state, settle, answer, settledAt = 0, redeliver, redeliveryToken: token } = record
   const end = settledAt + redeliver
-  if (answer === undefined && settle === 'upfront' && state === 'settled') return owed(entry, now)
+  if (answer === undefined && settle === 'upfront' && state === 'settled') return owed(record, now)
   if (answer === undefined || end <= now)
     return {
       means: `Charged${state === 'sent' ? ' and answered' : ''}; the time in which the answer is given again is over.`,

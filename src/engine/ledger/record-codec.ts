@@ -5,7 +5,7 @@ import type {
   OwnTransaction,
   FacilitatorRequest,
   AnswerReference,
-  SettlementAttempt,
+  Dispatch,
   Refund,
 } from './payment-record.ts'
 
@@ -102,16 +102,16 @@ interface StoredRecord extends Omit<
 }
 
 /** Encodes a record as a list without derivable members. */
-export function encodeRecord(entry: PaymentRecord): string {
-  const { key, protocol, network, payer, amount, operation, digest, buyerKey } = entry
-  const { receipt, dispatch, answer, refund } = entry
-  const start = keyStart(entry)
+export function encodeRecord(record: PaymentRecord): string {
+  const { key, protocol, network, payer, amount, operation, digest, buyerKey } = record
+  const { receipt, dispatch, answer, refund } = record
+  const start = keyStart(record)
   return JSON.stringify(
     toList(
       FIELDS,
       {
-        ...entry,
-        ...shiftTimes(entry, -entry.createdAt),
+        ...record,
+        ...shiftTimes(record, -record.createdAt),
         key: key.startsWith(start) ? [pack(key.slice(start.length))] : key,
         buyerKey: buyerKey === buyerKeyOf(payer, operation, digest) ? undefined : buyerKey,
         receipt: receipt && toList(RECEIPT, receipt, { network, payer, amount }),
@@ -161,7 +161,7 @@ export function decodeRecord(text: string): PaymentRecord {
     buyerKey: buyerKey ?? buyerKeyOf(payer, operation, digest),
     ...(receipt && { receipt: fromList<Receipt>(RECEIPT, receipt, { network, payer, amount }) }),
     ...(dispatch && {
-      dispatch: fromList<SettlementAttempt>(DISPATCH, dispatch, dispatch[0] === 'facilitator' ? {} : hash),
+      dispatch: fromList<Dispatch>(DISPATCH, dispatch, dispatch[0] === 'facilitator' ? {} : hash),
     }),
     ...(answer && { answer: fromList<AnswerReference>(ANSWER, answer, JSON_ANSWER) }),
     ...(refund && { refund: fromList<Refund>(REFUND, refund) }),
@@ -185,8 +185,8 @@ type Times = Pick<
 >
 
 /** Times are stored as milliseconds after `createdAt`. */
-function shiftTimes(entry: Times, by: number): Times {
-  const { validBefore, leaseUntil, due, settledAt, deliveredAt, lookAt, updatedAt } = entry
+function shiftTimes(record: Times, by: number): Times {
+  const { validBefore, leaseUntil, due, settledAt, deliveredAt, lookAt, updatedAt } = record
   return {
     validBefore: validBefore + by,
     leaseUntil: leaseUntil + by,

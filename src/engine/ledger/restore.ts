@@ -26,8 +26,8 @@ export async function restoreRecords(
   records: AsyncIterable<PaymentRecord>,
 ): Promise<RestoreResult> {
   const counts = { added: 0, advanced: 0, kept: 0, uncharged: 0, busy: 0 }
-  for await (const entry of records) {
-    const outcome = hasMoney(entry) ? await restore(ledger, entry) : 'uncharged'
+  for await (const record of records) {
+    const outcome = hasMoney(record) ? await restore(ledger, record) : 'uncharged'
     counts[outcome] += 1
   }
   return counts
@@ -50,19 +50,19 @@ export async function restoreStates(
 }
 
 /** What is not charged is not restored: the chain refuses a payment that was used since, and the buyer may use another. */
-function hasMoney(entry: PaymentRecord): boolean {
-  return chargeStatus(entry) !== 'no' || entry.undone !== undefined
+function hasMoney(record: PaymentRecord): boolean {
+  return chargeStatus(record) !== 'no' || record.undone !== undefined
 }
 
 async function restore(ledger: Ledger, backup: PaymentRecord): Promise<keyof RestoreResult> {
   for (;;) {
     const standing = await ledger.find(backup.id)
     if (standing === undefined) {
-      const entry = unheld({ ...backup, version: backup.version + 1 })
-      const taken = await ledger.insert(entry)
+      const record = unheld({ ...backup, version: backup.version + 1 })
+      const taken = await ledger.insert(record)
       if (taken === undefined) return 'added'
       // A newer payment has the identifier.
-      if (taken.id !== entry.id && (await ledger.insert({ ...entry, identifier: undefined })) === undefined)
+      if (taken.id !== record.id && (await ledger.insert({ ...record, identifier: undefined })) === undefined)
         return 'added'
       continue
     }
@@ -75,15 +75,15 @@ async function restore(ledger: Ledger, backup: PaymentRecord): Promise<keyof Res
 }
 
 /** No process holds a record of a backup. */
-function unheld(entry: PaymentRecord): PaymentRecord {
-  const free = { ...entry, owner: '', leaseUntil: 0 }
+function unheld(record: PaymentRecord): PaymentRecord {
+  const free = { ...record, owner: '', leaseUntil: 0 }
   return { ...free, due: nextCheckAt(free) }
 }
 
 /** How far the money of a payment is. */
-function stageOf({ refund, ...entry }: PaymentRecord): number {
+function stageOf({ refund, ...record }: PaymentRecord): number {
   if (refund !== undefined) return { due: 3, sending: 4, sent: 5 }[refund.kind]
-  return { no: 0, unknown: 1, yes: 2 }[chargeStatus(entry)]
+  return { no: 0, unknown: 1, yes: 2 }[chargeStatus(record)]
 }
 
 /**

@@ -58,9 +58,9 @@ export function totalChanges(
 }
 
 /** What one record adds to the totals. */
-function totalsOf(entry: PaymentRecord | undefined): readonly DailyTotal[] {
-  if (entry?.receipt === undefined) return []
-  const { operation, protocol, scheme, network, asset, payer, receipt, settledAt, createdAt, refund } = entry
+function totalsOf(record: PaymentRecord | undefined): readonly DailyTotal[] {
+  if (record?.receipt === undefined) return []
+  const { operation, protocol, scheme, network, asset, payer, receipt, settledAt, createdAt, refund } = record
   const charged = { date: dateOf(settledAt ?? createdAt), payments: 1, amount: BigInt(receipt.amount) }
   const totals: DailyTotal[] = [
     { ...charged, of: { kind: 'sale', operation, protocol, scheme, network, asset } },

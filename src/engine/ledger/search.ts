@@ -17,13 +17,13 @@ export function searchName(term: SearchTerm): string {
 }
 
 /** The names under which a payment is found. */
-export function searchNames(entry: PaymentRecord | undefined): readonly string[] {
-  return searchTerms(entry).map(searchName)
+export function searchNames(record: PaymentRecord | undefined): readonly string[] {
+  return searchTerms(record).map(searchName)
 }
 
-function searchTerms(entry: PaymentRecord | undefined): SearchTerm[] {
-  if (entry === undefined) return []
-  const { payer, receipt, dispatch, refund } = entry
+function searchTerms(record: PaymentRecord | undefined): SearchTerm[] {
+  if (record === undefined) return []
+  const { payer, receipt, dispatch, refund } = record
   const sent = dispatch !== undefined && dispatch.kind !== 'facilitator' ? dispatch.hash : undefined
   const returned = refund === undefined || refund.kind === 'due' ? undefined : refund.hash
   const transactions = new Set([receipt?.transaction, sent, returned])
@@ -36,8 +36,8 @@ function searchTerms(entry: PaymentRecord | undefined): SearchTerm[] {
 }
 
 /** Whether a found payment is one that was looked for: digests may be equal. */
-export function fitsSearch(entry: PaymentRecord, term: SearchTerm | undefined): boolean {
+export function fitsSearch(record: PaymentRecord, term: SearchTerm | undefined): boolean {
   return (
-    term === undefined || searchTerms(entry).some((each) => JSON.stringify(each) === JSON.stringify(term))
+    term === undefined || searchTerms(record).some((each) => JSON.stringify(each) === JSON.stringify(term))
   )
 }

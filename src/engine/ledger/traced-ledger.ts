@@ -14,11 +14,11 @@ export function traceLedger(ledger: Ledger, tracing: Tracing | undefined): Ledge
   return {
     ...ledger,
     commit,
-    insert: (entry) =>
+    insert: (record) =>
       inSpan(tracing, 'ledger commit', { 'ratecard.ledger': ledger.name, 'ratecard.changes': 1 }, () =>
-        ledger.insert(entry),
+        ledger.insert(record),
       ),
     replace: (previous, next) => commit([{ previous, next }]),
-    remove: (entry) => commit([{ previous: entry, next: undefined }]),
+    remove: (record) => commit([{ previous: record, next: undefined }]),
   }
 }

@@ -16,7 +16,7 @@ import {
   SIGN_IN,
   NO_PROOF,
   type SignInDeps,
-} from '../sign-in/signer.ts'
+} from '../sign-in/find-signer.ts'
 import { digestArguments, invoke, scopeOf, unreadyFailure, type Operations } from '../purchase/execution.ts'
 import {
   NO_OFFER,
@@ -252,17 +252,17 @@ function renderResult(
   switch (reply.kind) {
     case 'answered': {
       // The answer of an earlier payment comes with that payment's receipt.
-      const isOwn = reply.entry.authorizationHash === payment.authorizationHash
+      const isOwn = reply.record.authorizationHash === payment.authorizationHash
       const earlier = isOwn ? {} : { 'ratecard/charged': 'earlier' }
       const meta = { ...receiptMeta(call, payment, reply, 200), ...earlier }
-      const link = linkOf(deps, call, reply.entry)
-      return { reply: answered(reply.answer, meta, link), delivered: reply.entry }
+      const link = linkOf(deps, call, reply.record)
+      return { reply: answered(reply.answer, meta, link), delivered: reply.record }
     }
     case 'streaming':
       throw new TypeError('the result of a tool is sent whole')
     case 'offer': {
-      const { refusal, failed: entry } = reply
-      const meta = entry && protocolOf(call, payment, entry)?.tools.failure(entry, refusal.code)
+      const { refusal, failed: record } = reply
+      const meta = record && protocolOf(call, payment, record)?.tools.failure(record, refusal.code)
       return { reply: offer(call, bought, refusal, meta) }
     }
     case 'fault': {
@@ -307,8 +307,16 @@ function thrown(fault: Failure | InvalidParameter, charge = NOT_CHARGED, meta: J
 /** The id under which the payment's state is available. */
 const PAYMENT = 'ratecard/payment'
 
-function receiptMeta(call: ToolCall, payment: Payment, { entry, receipt }: Paid, status: number): JsonObject {
-  return { [PAYMENT]: entry.id, ...protocolOf(call, payment, entry)?.tools.receipt(entry, receipt, status) }
+function receiptMeta(
+  call: ToolCall,
+  payment: Payment,
+  { record, receipt }: Paid,
+  status: number,
+): JsonObject {
+  return {
+    [PAYMENT]: record.id,
+    ...protocolOf(call, payment, record)?.tools.receipt(record, receipt, status),
+  }
 }
 
 /** The protocol of a record: in the form of the payment that came, where it is of the same protocol. */

@@ -4,7 +4,7 @@ import type { PaymentRecord } from '../ledger/payment-record.ts'
 import { isTransactionHash, spanOf, type LogScanner } from '../chains/evm/log-scanner.ts'
 import { addressTopic, readTransfer, transfersTo, type Transfer } from '../chains/evm/transfer-log.ts'
 import type { IncomingSpan, OnchainStatus, Incoming, ReconcileSource } from '../payment/reconcile-source.ts'
-import type { Log, Span } from '../chains/evm/event-log.ts'
+import type { Log, BlockRange } from '../chains/evm/event-log.ts'
 
 export const TRANSFER_WITH_MEMO =
   `0x${fingerprint('TransferWithMemo(address,address,uint256,bytes32)', 32)}` as const
@@ -28,7 +28,7 @@ export class MppSource implements ReconcileSource {
     this.#keys = keys
   }
 
-  async *incoming(payees: readonly Address[], span: Span): AsyncGenerator<IncomingSpan> {
+  async *incoming(payees: readonly Address[], span: BlockRange): AsyncGenerator<IncomingSpan> {
     for await (const found of this.#scanner.logs(transfersTo(this.#token, payees), span)) {
       const memos = await this.#memosAfter(payees, found.logs)
       yield { span: found.span, incoming: found.logs.flatMap((log) => this.#arrival(log, memos) ?? []) }
@@ -62,21 +62,21 @@ export class MppSource implements ReconcileSource {
     return { kind: 'payment', payment: { key, transaction, block, payer, payee, amount } }
   }
 
-  async status(entry: PaymentRecord): Promise<OnchainStatus> {
-    const transaction = transactionOf(entry)
+  async status(record: PaymentRecord): Promise<OnchainStatus> {
+    const transaction = transactionOf(record)
     if (!isTransactionHash(transaction)) return { kind: 'unclear' }
     const receipt = await this.#scanner.receipt(transaction)
-    if (receipt === null) return { kind: this.#scanner.headTime >= entry.validBefore ? 'expired' : 'open' }
+    if (receipt === null) return { kind: this.#scanner.headTime >= record.validBefore ? 'expired' : 'open' }
     if (!receipt.succeeded) return { kind: 'reverted', transaction }
     const transfers = receipt.logs
       .filter(({ address }) => sameAddress(address, this.#token))
       .flatMap((log) => readTransfer(log) ?? [])
-      .filter(({ to }) => sameAddress(to, entry.payee))
-    const transfer = closest(transfers, entry)
+      .filter(({ to }) => sameAddress(to, record.payee))
+    const transfer = closest(transfers, record)
     if (transfer === undefined) return { kind: 'elsewhere', transaction }
     const { from: payer, to: payee, amount } = transfer
     const { block } = receipt
-    return { kind: 'moved', payment: { key: entry.key, transaction, block, payer, payee, amount } }
+    return { kind: 'moved', payment: { key: record.key, transaction, block, payer, payee, amount } }
   }
 }
 
@@ -84,9 +84,9 @@ export class MppSource implements ReconcileSource {
 const FINGERPRINT = 14
 
 /** The names of a payment on the chain: its transaction, and the fingerprint at the end of its ledger key. */
-export function onchainNames(entry: PaymentRecord): string[] {
-  const challenge = entry.key.slice(entry.key.lastIndexOf(':') + 1)
-  const transaction = transactionOf(entry)
+export function onchainNames(record: PaymentRecord): string[] {
+  const challenge = record.key.slice(record.key.lastIndexOf(':') + 1)
+  const transaction = transactionOf(record)
   return [fingerprint(challenge, FINGERPRINT / 2), ...(transaction === undefined ? [] : [transaction])]
 }
 

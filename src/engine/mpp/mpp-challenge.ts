@@ -4,7 +4,7 @@ import type { Endpoint } from '../catalog/catalog.ts'
 import { canonicalJson, slim, type Json, type JsonObject } from '../base/json.ts'
 import type { Micros } from '../base/money.ts'
 import { encodeAfter } from '../payment/base64-prefix.ts'
-import { TOKEN_LENGTH } from '../payment/challenge-token.ts'
+import { TOKEN_LENGTH } from '../payment/random-token.ts'
 import type { Challenge, IssuedChallenge } from '../payment/challenge.ts'
 
 export const METHOD = 'tempo'

@@ -11,7 +11,7 @@ import type { Refusal } from '../base/errors.ts'
 import { isJsonObject, parseJson, type JsonObject } from '../base/json.ts'
 import type { PaymentRecord, Receipt } from '../ledger/payment-record.ts'
 import { isLoopback } from '../base/loopback.ts'
-import { createTokens } from '../payment/challenge-token.ts'
+import { createTokens } from '../payment/random-token.ts'
 import { fixedPrice, otherArguments } from '../payment/call-price.ts'
 import { SETTLEMENT_FAILED, type Settlement } from '../payment/settlement.ts'
 import type { Detection, Payment } from '../payment/payment.ts'
@@ -137,15 +137,15 @@ export function createMpp(context: PaymentContext, random: (bytes: number) => Ui
       amount === undefined || secretKey === undefined || endpoint.operation.meter !== undefined
         ? undefined
         : createChallenge(endpoint, amount, { terms, secretKey, now, nextNonce }),
-    resolve: (entry) => resolve(context, entry),
+    resolve: (record) => resolve(context, record),
     resend: async ({ dispatch, network, validBefore }) => {
       if (dispatch?.kind === 'payer' && network === networkOf(terms.chainId) && now() < validBefore)
         await broadcast(context, dispatch)
     },
     lookAtBlocks: async ({ network }, blocks) =>
       network === networkOf(terms.chainId) ? lookAtBlocks(context.chain, 1, blocks) : CANNOT_LOOK,
-    receiptHeaders: (entry, receipt, status) =>
-      status >= 200 && status < 300 ? { 'Payment-Receipt': encode(receiptOf(entry, receipt)) } : {},
+    receiptHeaders: (record, receipt, status) =>
+      status >= 200 && status < 300 ? { 'Payment-Receipt': encode(receiptOf(record, receipt)) } : {},
     failureHeaders: () => ({}),
   }
   return protocol
@@ -158,20 +158,20 @@ function toolsOf(take: (found: FoundCredential) => Detection): ToolBinding {
   return {
     capabilities: { experimental: { payment: { methods: { [METHOD]: { intents: [INTENT] } } } } },
     detect: ({ [CREDENTIAL]: sent }) => (sent === undefined ? { kind: 'none' } : take(readCredential(sent))),
-    receipt: (entry, receipt, status) => {
+    receipt: (record, receipt, status) => {
       if (status < 200 || status >= 300) return {}
       // Unlike in HTTP, the receipt names its challenge.
-      const challengeId = entry.key.slice(entry.key.indexOf(':') + 1)
-      return { 'org.paymentauth/receipt': { ...receiptOf(entry, receipt), challengeId } }
+      const challengeId = record.key.slice(record.key.indexOf(':') + 1)
+      return { 'org.paymentauth/receipt': { ...receiptOf(record, receipt), challengeId } }
     },
     failure: () => ({}),
   }
 }
 
-async function resolve(context: PaymentContext, entry: PaymentRecord): Promise<Settlement> {
+async function resolve(context: PaymentContext, record: PaymentRecord): Promise<Settlement> {
   const network = networkOf(context.terms.chainId)
-  const { dispatch, asset, payer, payee, amount, validBefore } = entry
-  if (entry.network !== network)
+  const { dispatch, asset, payer, payee, amount, validBefore } = record
+  if (record.network !== network)
     return { kind: 'unknown', detail: 'the network of this payment is not configured here any more' }
   // Nothing is sent before it is recorded.
   if (dispatch?.kind !== 'payer') return SETTLEMENT_FAILED

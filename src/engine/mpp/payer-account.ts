@@ -1,5 +1,6 @@
 import type { Address } from '../base/address.ts'
-import { word, type Chain } from '../chains/evm/chain.ts'
+import { word } from '../chains/evm/abi.ts'
+import type { Chain } from '../chains/evm/chain.ts'
 import { isRevert } from '../chains/evm/json-rpc.ts'
 
 /** Tempo’s precompile for the sequences of an account, and its `getNonce(address,uint256)`. */

@@ -41,20 +41,20 @@ export interface PaymentProtocol {
   /** Milliseconds of work a payment outlives, so that it can be settled afterwards; longer work is paid for first. */
   readonly longestWork: number
   /** Finishes what another process started, for a payment without its header. */
-  resolve(entry: PaymentRecord): Promise<Settlement>
+  resolve(record: PaymentRecord): Promise<Settlement>
   /** Headers of an answer, good or bad by its status, to a payment that has settled. */
-  receiptHeaders(entry: PaymentRecord, receipt: Receipt, status: number): Readonly<Record<string, string>>
+  receiptHeaders(record: PaymentRecord, receipt: Receipt, status: number): Readonly<Record<string, string>>
   /** Headers of a 402 given after work, when the settlement has definitely failed. */
-  failureHeaders(entry: PaymentRecord, code: ErrorCode): Readonly<Record<string, string>>
+  failureHeaders(record: PaymentRecord, code: ErrorCode): Readonly<Record<string, string>>
   readonly tools: ToolReceipts
 }
 
 /** What answers to calls of tools say of their payment. */
 export interface ToolReceipts {
   /** `_meta` of an answer, good or bad by its status, to a payment that has settled. */
-  receipt(entry: PaymentRecord, receipt: Receipt, status: number): JsonObject
+  receipt(record: PaymentRecord, receipt: Receipt, status: number): JsonObject
   /** `_meta` of a refusal after work, when the settlement has definitely failed. */
-  failure(entry: PaymentRecord, code: ErrorCode): JsonObject
+  failure(record: PaymentRecord, code: ErrorCode): JsonObject
 }
 
 /** A payment as its protocol has read it, before anything is known about its payer. */

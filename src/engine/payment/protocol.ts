@@ -21,9 +21,9 @@ export interface Protocol extends PaymentProtocol {
    */
   challenge(endpoint: Endpoint, amount?: Micros): Challenge | undefined
   /** Sends again what is recorded for a payment that was charged: the same bytes, by any number of processes at once. */
-  resend?(entry: PaymentRecord): Promise<void>
+  resend?(record: PaymentRecord): Promise<void>
   /** Settles a payment again that a reorganization has undone, when what was sent for it can never be mined any more. */
-  resettle?(entry: PaymentRecord, journal: Journal): Promise<Settlement>
+  resettle?(record: PaymentRecord, journal: Journal): Promise<Settlement>
   /** Asks a network which of these blocks of settled payments are final, and which were undone. */
   lookAtBlocks(
     place: Pick<PaymentRecord, 'scheme' | 'network'>,

@@ -1,5 +1,5 @@
 import type { Address } from '../base/address.ts'
-import type { Span } from '../chains/evm/event-log.ts'
+import type { BlockRange } from '../chains/evm/event-log.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 
 /** A payment to one of our addresses, as the chain tells it. */
@@ -38,12 +38,12 @@ export type OnchainStatus =
 /** How the payments of one protocol are found on one chain, in one token. */
 export interface ReconcileSource {
   /** Everything that has come in to these addresses, span by span. Throws `RpcUnavailableError`. */
-  incoming(payees: readonly Address[], span: Span): AsyncGenerator<IncomingSpan>
+  incoming(payees: readonly Address[], span: BlockRange): AsyncGenerator<IncomingSpan>
   /** Throws `RpcUnavailableError`. */
-  status(entry: PaymentRecord): Promise<OnchainStatus>
+  status(record: PaymentRecord): Promise<OnchainStatus>
 }
 
 export interface IncomingSpan {
-  readonly span: Span
+  readonly span: BlockRange
   readonly incoming: readonly Incoming[]
 }

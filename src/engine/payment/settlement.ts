@@ -1,11 +1,11 @@
 import type { Refusal } from '../base/errors.ts'
 import type { JointCommit } from '../ledger/joint-commit.ts'
-import type { BlockReference, Receipt, SettlementAttempt } from '../ledger/payment-record.ts'
+import type { BlockReference, Receipt, Dispatch } from '../ledger/payment-record.ts'
 
 /** Records each step of a settlement before it is taken. */
 export interface Journal {
   /** `joint`: the commit that stores it together with others. */
-  record(dispatch: SettlementAttempt, joint?: JointCommit): Promise<void>
+  record(dispatch: Dispatch, joint?: JointCommit): Promise<void>
 }
 
 /** Three outcomes: an unknown outcome is not a failure. */

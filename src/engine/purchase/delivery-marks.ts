@@ -3,8 +3,8 @@ import { nextCheckAt } from '../ledger/payment-lifecycle.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 
 /** Records the delivery: from now on a copy needs more than the signature, and nobody works on it. */
-export function markReceived(leaseContext: LedgerAccess, entry: PaymentRecord): Promise<void> {
-  return change(leaseContext, entry, (current) => ({
+export function markReceived(leaseContext: LedgerAccess, record: PaymentRecord): Promise<void> {
+  return change(leaseContext, record, (current) => ({
     ...current,
     state: 'sent',
     deliveredAt: leaseContext.now(),
@@ -13,8 +13,8 @@ export function markReceived(leaseContext: LedgerAccess, entry: PaymentRecord): 
 }
 
 /** Records that the delivery is unconfirmed and no request works on it: the buyer need not wait. */
-export function markUndelivered(leaseContext: LedgerAccess, entry: PaymentRecord): Promise<void> {
-  return change(leaseContext, entry, (current) => ({ ...current, leaseUntil: leaseContext.now() }))
+export function markUndelivered(leaseContext: LedgerAccess, record: PaymentRecord): Promise<void> {
+  return change(leaseContext, record, (current) => ({ ...current, leaseUntil: leaseContext.now() }))
 }
 
 /** Without effect when the record was taken over since the delivery, or is marked already. */

@@ -24,36 +24,36 @@ const EVER = Number.MAX_SAFE_INTEGER
  */
 export async function followBlocks(deps: RecoveryDeps, which: 'due' | 'all'): Promise<void> {
   const { ledger, now } = deps
-  const entries = await ledger.due('blocks', which === 'all' ? EVER : now(), LOOKED_AT)
+  const records = await ledger.due('blocks', which === 'all' ? EVER : now(), LOOKED_AT)
   const undone: PaymentRecord[] = []
-  for (const group of byScheme(entries)) {
+  for (const group of byScheme(records)) {
     const changes: Change[] = []
     const look = await lookAt(deps, group)
-    for (const entry of group) {
-      const block = blockOf(entry)
+    for (const record of group) {
+      const block = blockOf(record)
       if (block === undefined) continue
       const standing = look(block)
-      if (standing.kind === 'undone' && !isGivenUp(entry, now())) undone.push(entry)
+      if (standing.kind === 'undone' && !isGivenUp(record, now())) undone.push(record)
       // A change would take the payment from the process that works on it.
-      else if (!isLeased(entry, now())) {
+      else if (!isLeased(record, now())) {
         const progress = standing.kind === 'valid' ? standing.progress : undefined
-        const lookAt = standing.kind === 'final' ? undefined : nextLook(entry, progress, now())
-        changes.push({ previous: entry, next: lookedAt(entry, lookAt, now()) })
+        const lookAt = standing.kind === 'final' ? undefined : nextLook(record, progress, now())
+        changes.push({ previous: record, next: lookedAt(record, lookAt, now()) })
       }
     }
     await commitEach(ledger, changes)
   }
   for (let first = 0; first < undone.length; first += AT_ONCE)
-    await Promise.all(undone.slice(first, first + AT_ONCE).map((entry) => carryOutAgain(deps, entry)))
+    await Promise.all(undone.slice(first, first + AT_ONCE).map((record) => carryOutAgain(deps, record)))
 }
 
-function byScheme(entries: readonly PaymentRecord[]): Iterable<readonly PaymentRecord[]> {
+function byScheme(records: readonly PaymentRecord[]): Iterable<readonly PaymentRecord[]> {
   const groups = new Map<string, PaymentRecord[]>()
-  for (const entry of entries) {
-    const name = `${entry.protocol} ${entry.scheme} ${entry.network}`
+  for (const record of records) {
+    const name = `${record.protocol} ${record.scheme} ${record.network}`
     const group = groups.get(name)
-    if (group === undefined) groups.set(name, [entry])
-    else group.push(entry)
+    if (group === undefined) groups.set(name, [record])
+    else group.push(record)
   }
   return groups.values()
 }
@@ -62,7 +62,7 @@ async function lookAt({ protocols }: RecoveryDeps, group: readonly PaymentRecord
   const [first] = group
   const protocol = protocols().find(({ name }) => name === first?.protocol)
   if (first === undefined || protocol === undefined) return () => ({ kind: 'unknown' })
-  const blocks = group.flatMap((entry) => blockOf(entry) ?? [])
+  const blocks = group.flatMap((record) => blockOf(record) ?? [])
   return protocol.lookAtBlocks(first, blocks)
 }
 
@@ -76,30 +76,30 @@ function blockOf({ receipt, failedIn }: PaymentRecord): BlockReference | undefin
 }
 
 /** `lookAt`: the time of the next look; undefined when the block is final. */
-function lookedAt(entry: PaymentRecord, lookAt: number | undefined, now: number): PaymentRecord | undefined {
-  if (lookAt === undefined && entry.receipt !== undefined) return cleaned(finalized(entry), now)
-  const left = lookAt === undefined ? finalized(entry) : { ...entry, lookAt }
-  const next = { ...left, updatedAt: now, version: entry.version + 1 }
+function lookedAt(record: PaymentRecord, lookAt: number | undefined, now: number): PaymentRecord | undefined {
+  if (lookAt === undefined && record.receipt !== undefined) return cleaned(finalized(record), now)
+  const left = lookAt === undefined ? finalized(record) : { ...record, lookAt }
+  const next = { ...left, updatedAt: now, version: record.version + 1 }
   return { ...next, due: nextCheckAt(next) }
 }
 
-async function carryOutAgain(deps: RecoveryDeps, entry: PaymentRecord): Promise<void> {
-  const protocol = deps.protocols().find(({ name }) => name === entry.protocol)
+async function carryOutAgain(deps: RecoveryDeps, record: PaymentRecord): Promise<void> {
+  const protocol = deps.protocols().find(({ name }) => name === record.protocol)
   if (protocol === undefined) return
-  const lease = await acquireExpired(deps, entry).catch(deps.report)
+  const lease = await acquireExpired(deps, record).catch(deps.report)
   // The process that holds it may be dead, and the payment may expire before its lease does.
   if (lease === undefined)
-    return entry.receipt === undefined ? undefined : resend(deps, entry).catch(deps.report)
+    return record.receipt === undefined ? undefined : resend(deps, record).catch(deps.report)
   try {
-    if (entry.receipt === undefined) return await watchFailed(deps, protocol, lease)
+    if (record.receipt === undefined) return await watchFailed(deps, protocol, lease)
     // It sends the same bytes again.
-    const settlement = await protocol.resolve(entry)
+    const settlement = await protocol.resolve(record)
     if (settlement.kind === 'settled') {
       await lease.move(settlement.receipt)
       return await lease.release()
     }
     deps.report(
-      new Failure('settlement_failed', `a reorganization has undone payment ${entry.id}; it is sent again`),
+      new Failure('settlement_failed', `a reorganization has undone payment ${record.id}; it is sent again`),
     )
     await lease.undo()
     await conclude(deps, protocol, lease, settlement)
@@ -112,7 +112,7 @@ async function carryOutAgain(deps: RecoveryDeps, entry: PaymentRecord): Promise<
 
 /** The block that showed a failure was undone, so what was sent may have been carried out since, or may be later. */
 async function watchFailed(deps: RecoveryDeps, protocol: Protocol, lease: PaymentLease): Promise<void> {
-  const settlement = await protocol.resolve(lease.entry)
+  const settlement = await protocol.resolve(lease.record)
   if (settlement.kind !== 'unknown') return conclude(deps, protocol, lease, settlement)
   await lease.lookAgain()
   return lease.release()

@@ -14,13 +14,13 @@ export async function dedupeByIdentifier(
 ): Promise<PurchaseResult> {
   const { offer, digest } = purchase.request
   if (named.operation !== offer.endpoint.operation.id || named.digest !== digest)
-    return { kind: 'replayRejected', entry: named, code: 'idempotency_conflict' }
-  const found = await poll(purchase, named, async (entry): Promise<Found | undefined> => {
-    if (entry === undefined || entry.identifier !== named.identifier) return { kind: 'free' }
-    const answered = await answeredBy(purchase.deps, entry)
+    return { kind: 'replayRejected', record: named, code: 'idempotency_conflict' }
+  const found = await poll(purchase, named, async (record): Promise<Found | undefined> => {
+    if (record === undefined || record.identifier !== named.identifier) return { kind: 'free' }
+    const answered = await answeredBy(purchase.deps, record)
     // Only its own protocol can resolve a payment; recovery ends one of another protocol.
-    const isAlike = entry.protocol === purchase.request.payment.protocol.name
-    return answered ?? (isAlike ? endEarlier(purchase, entry) : undefined)
+    const isAlike = record.protocol === purchase.request.payment.protocol.name
+    return answered ?? (isAlike ? endEarlier(purchase, record) : undefined)
   })
   return found.kind === 'free' ? buy(purchase) : found
 }

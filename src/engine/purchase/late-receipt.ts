@@ -12,17 +12,17 @@ const MOST_ATTEMPTS = 120
 /** A payment that was settled and answered while the store was away. */
 export interface LateReceipt {
   /** As it was stored last. */
-  readonly entry: PaymentRecord
+  readonly record: PaymentRecord
   readonly receipt: Receipt
   /** Undefined when it was stored before the settlement. */
   readonly answer: StoredAnswer | undefined
 }
 
-/** `entry`: the record as it was stored last; `result`: what its buyer was told. */
-export function lateReceipt(entry: PaymentRecord, receipt: Receipt, result: PurchaseResult): LateReceipt {
+/** `record`: as it was stored last; `result`: what its buyer was told. */
+export function lateReceipt(record: PaymentRecord, receipt: Receipt, result: PurchaseResult): LateReceipt {
   // A stream is stored by itself.
-  const isNew = entry.answer === undefined && result.kind === 'answered' && result.answer.kind !== 'stream'
-  return { entry, receipt, answer: isNew ? result.answer : undefined }
+  const isNew = record.answer === undefined && result.kind === 'answered' && result.answer.kind !== 'stream'
+  return { record, receipt, answer: isNew ? result.answer : undefined }
 }
 
 type LateDeps = Pick<PurchaseDeps, 'ledger' | 'owner' | 'now' | 'every' | 'sleep' | 'stopping' | 'report'>
@@ -40,12 +40,12 @@ export async function storeLate(deps: LateDeps, late: LateReceipt): Promise<void
     if (stored === 'stored') return
     pause = Math.min(2 * pause, LONGEST_PAUSE_MS)
   }
-  deps.report(new Error(`the receipt of payment ${late.entry.id} could not be stored`))
+  deps.report(new Error(`the receipt of payment ${late.record.id} could not be stored`))
 }
 
 async function attempt(deps: LateDeps, late: LateReceipt): Promise<'stored' | 'not yet'> {
   const { ledger } = deps
-  const standing = await ledger.get(late.entry.key)
+  const standing = await ledger.get(late.record.key)
   // A store that was rolled back or emptied takes the record as new.
   if (standing === undefined)
     return (await ledger.insert(receiptedOf(deps, late))) === undefined ? 'stored' : 'not yet'
@@ -53,9 +53,9 @@ async function attempt(deps: LateDeps, late: LateReceipt): Promise<'stored' | 'n
   const lease = await acquireExpired(deps, standing)
   if (lease === undefined) return 'not yet'
   try {
-    const { dispatch } = late.entry
-    if (lease.entry.dispatch === undefined && dispatch !== undefined) await lease.update({ dispatch })
-    if (lease.entry.receipt === undefined) await lease.settle(late.receipt)
+    const { dispatch } = late.record
+    if (lease.record.dispatch === undefined && dispatch !== undefined) await lease.update({ dispatch })
+    if (lease.record.receipt === undefined) await lease.settle(late.receipt)
     if (late.answer !== undefined) await lease.advance('fulfilled', { answer: late.answer })
     await lease.release()
     return 'stored'
@@ -71,17 +71,17 @@ function isComplete({ receipt, undone, answer, state }: PaymentRecord, late: Lat
 }
 
 /** The record that a store gets which knows none; the answer is in the hands of its buyer. */
-function receiptedOf({ now }: Pick<LateDeps, 'now'>, { entry, receipt }: LateReceipt): PaymentRecord {
+function receiptedOf({ now }: Pick<LateDeps, 'now'>, { record, receipt }: LateReceipt): PaymentRecord {
   const settledAt = now()
-  const { answer: _answer, ...rest } = entry
+  const { answer: _answer, ...rest } = record
   const settled = {
     ...rest,
     state: 'sent',
     receipt,
     settledAt,
     leaseUntil: settledAt,
-    version: entry.version + 1,
-    ...firstLook(entry, receipt.block, settledAt),
+    version: record.version + 1,
+    ...firstLook(record, receipt.block, settledAt),
   } as const
   return { ...settled, due: nextCheckAt(settled) }
 }

@@ -19,9 +19,9 @@ export async function withinLimit(
   const { deps, lease, request } = purchase
   const { ledger, payerLimit: limit, now, report } = deps
   if (limit === undefined) return buy()
-  const { entry } = lease
-  const name = `bought:${entry.payer}`
-  const amount = { id: entry.id, value: BigInt(entry.amount), until: now() + limit.per }
+  const { record } = lease
+  const name = `bought:${record.payer}`
+  const amount = { id: record.id, value: BigInt(record.amount), until: now() + limit.per }
   let fits: number | undefined
   try {
     fits = await fitsAt(purchase, name, amount, limit)
@@ -35,7 +35,7 @@ export async function withinLimit(
     return { kind: 'refused', refusal: refusalOf(limit, fits - now()) }
   }
   const result = await buy()
-  const charged = isUncharged(result, lease.entry) ? 0n : BigInt(lease.entry.amount)
+  const charged = isUncharged(result, lease.record) ? 0n : BigInt(lease.record.amount)
   if (charged < amount.value) await lower(ledger, name, amount, charged, now()).catch(report)
   return result
 }

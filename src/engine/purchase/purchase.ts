@@ -261,10 +261,10 @@ async function buy(purchase: VerifiedPurchase): Promise<PurchaseResult> {
     const leased = { ...purchase, lease: reservation.lease }
     return withinLimit(leased, () => withLease(leased, (held) => start(held, earlier.unsold)))
   }
-  const { entry } = reservation
-  return entry.key === request.payment.key
-    ? replay(purchase, entry, buyIfOffered)
-    : dedupeByIdentifier(purchase, entry, buyIfOffered)
+  const { record } = reservation
+  return record.key === request.payment.key
+    ? replay(purchase, record, buyIfOffered)
+    : dedupeByIdentifier(purchase, record, buyIfOffered)
 }
 
 const NOTHING_LOST: NewPurchase = { kind: 'new', unsold: undefined }
@@ -353,11 +353,11 @@ export function replyTo(deps: FaultDeps, result: PurchaseResult): PurchaseReply 
     case 'streaming':
       return result
     case 'settlementFailed':
-      return { kind: 'offer', refusal: result.refusal, failed: result.entry }
+      return { kind: 'offer', refusal: result.refusal, failed: result.record }
     case 'paidUnfulfilled': {
       const fault = toPublicError(deps, result.fault, 'yes')
       const charge: ChargeMembers =
-        result.entry.refund === undefined ? { charged: 'yes' } : { charged: 'yes', refund: 'due' }
+        result.record.refund === undefined ? { charged: 'yes' } : { charged: 'yes', refund: 'due' }
       return { kind: 'fault', fault, charge, paid: result }
     }
     case 'failed':
@@ -369,10 +369,10 @@ export function replyTo(deps: FaultDeps, result: PurchaseResult): PurchaseReply 
       return { kind, code, detail, charged: 'no', ...(retryable ? { retryAfter } : {}) }
     }
     case 'replayRejected': {
-      const { code, entry } = result
+      const { code, record } = result
       const reason = REJECTED[code]
-      const detail = entry.refund === undefined ? reason.detail : REFUNDED
-      return { kind, code: reason.code, detail, charged: chargeStatus(entry), payment: entry.id }
+      const detail = record.refund === undefined ? reason.detail : REFUNDED
+      return { kind, code: reason.code, detail, charged: chargeStatus(record), payment: record.id }
     }
     case 'pending': {
       const detail = 'whether the payment has settled is not known yet'

@@ -4,10 +4,10 @@ import type { LeasedPurchase } from './request.ts'
  * The last event of a stream, where its route has one: the id of the payment, and what a tool result says of it in `_meta`.
  * It is no part of the answer, so that its receipts can have the digest of what came before. Empty where there is none.
  */
-export function receiptEvent({ request, lease: { entry } }: LeasedPurchase): string {
+export function receiptEvent({ request, lease: { record } }: LeasedPurchase): string {
   const { payment, offer } = request
-  const { receipt, id } = entry
+  const { receipt, id } = record
   if (!offer.endpoint.operation.response.receiptEvent || receipt === undefined) return ''
-  const data = { payment: id, ...payment.protocol.tools.receipt(entry, receipt, 200) }
+  const data = { payment: id, ...payment.protocol.tools.receipt(record, receipt, 200) }
   return `event: receipt\ndata: ${JSON.stringify(data)}\n\n`
 }

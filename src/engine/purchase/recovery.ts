@@ -10,7 +10,7 @@ import { isRedeliverable } from './redelivery.ts'
 import type { Store } from './request.ts'
 import { finishWrite } from './settlement-flow.ts'
 import { noteFailure } from './payer-throttle.ts'
-import { noteUnpaid } from './stream-credit.ts'
+import { noteUnpaid } from './payer-credit.ts'
 
 export interface RecoveryDeps extends LeaseContext {
   /** The protocols that are offered now. */
@@ -30,27 +30,30 @@ const READ_AHEAD = 4 * AT_ONCE
  * commits or rolls back prepared writes, and cleans up what has expired. Any number of processes may do it at the same
  * time.
  *
- * Resolves to the number of entries it has found due.
+ * Resolves to the number of payments it has found due.
  */
 export async function recover(deps: RecoveryDeps): Promise<number> {
   const due = await deps.ledger.due('money', deps.now(), READ_AHEAD)
-  const entries = due.filter((entry) => !isForAnotherProcess(deps, entry)).slice(0, AT_ONCE)
-  const [cleaned] = await Promise.all([cleanUp(deps), ...entries.map((entry) => recoverEntry(deps, entry))])
-  return entries.length + cleaned
+  const records = due.filter((record) => !isForAnotherProcess(deps, record)).slice(0, AT_ONCE)
+  const [cleaned] = await Promise.all([
+    cleanUp(deps),
+    ...records.map((record) => recoverPayment(deps, record)),
+  ])
+  return records.length + cleaned
 }
 
 /** A process without the operation leaves its pending write to one that has it, while the answer is owed. */
-function isForAnotherProcess({ storeOf, now }: RecoveryDeps, entry: PaymentRecord): boolean {
-  const { operation, pendingWrite, createdAt, redeliver } = entry
+function isForAnotherProcess({ storeOf, now }: RecoveryDeps, record: PaymentRecord): boolean {
+  const { operation, pendingWrite, createdAt, redeliver } = record
   return pendingWrite !== undefined && storeOf(operation) === undefined && now() - createdAt < redeliver
 }
 
-async function recoverEntry(deps: RecoveryDeps, entry: PaymentRecord): Promise<void> {
+async function recoverPayment(deps: RecoveryDeps, record: PaymentRecord): Promise<void> {
   let lease: PaymentLease | undefined
   try {
-    lease = await acquireExpired(deps, entry)
+    lease = await acquireExpired(deps, record)
     if (lease !== undefined) await finish(deps, lease)
-    else if (entry.undone !== undefined) await resend(deps, entry)
+    else if (record.undone !== undefined) await resend(deps, record)
   } catch (fault) {
     // Another process is faster, or the store is unavailable: the next round continues.
     if (!(fault instanceof LeaseLostError)) deps.report(fault)
@@ -60,12 +63,12 @@ async function recoverEntry(deps: RecoveryDeps, entry: PaymentRecord): Promise<v
 }
 
 async function finish(deps: RecoveryDeps, lease: PaymentLease): Promise<void> {
-  const { state, receipt, answer } = lease.entry
+  const { state, receipt, answer } = lease.record
   if (receipt !== undefined) {
     // Paid work that failed has left nothing worth keeping: it is done again.
     await decide(deps, lease, answer === undefined ? 'abort' : 'commit')
-    const { pendingWrite } = lease.entry
-    if (pendingWrite === undefined && !isRedeliverable(lease.entry, deps.now())) await lease.purgeAnswer()
+    const { pendingWrite } = lease.record
+    if (pendingWrite === undefined && !isRedeliverable(lease.record, deps.now())) await lease.purgeAnswer()
     else await lease.release()
     return
   }
@@ -73,7 +76,7 @@ async function finish(deps: RecoveryDeps, lease: PaymentLease): Promise<void> {
     case 'reserved':
     case 'voided':
       await decide(deps, lease, 'abort')
-      return lease.entry.pendingWrite === undefined ? lease.delete() : lease.release()
+      return lease.record.pendingWrite === undefined ? lease.delete() : lease.release()
     case 'fulfilled':
     case 'settling':
     case 'unknown':
@@ -84,10 +87,10 @@ async function finish(deps: RecoveryDeps, lease: PaymentLease): Promise<void> {
 }
 
 async function resolve(deps: RecoveryDeps, lease: PaymentLease): Promise<void> {
-  const { entry } = lease
-  const protocol = deps.protocols().find(({ name }) => name === entry.protocol)
+  const { record } = lease
+  const protocol = deps.protocols().find(({ name }) => name === record.protocol)
   if (protocol === undefined) return lease.release()
-  const settlement = settlementOfFreeWork(entry) ?? (await protocol.resolve(entry))
+  const settlement = settlementOfFreeWork(record) ?? (await protocol.resolve(record))
   return conclude(deps, protocol, lease, settlement)
 }
 
@@ -99,20 +102,20 @@ export async function conclude(
   found: Settlement,
 ): Promise<void> {
   const { ledger, now, report } = deps
-  const { entry } = lease
+  const { record } = lease
   if (found.kind === 'failed' && found.block !== undefined) await lease.failedIn(found.block)
-  const settlement = isLost(entry, found) ? await resettle(protocol, lease) : found
+  const settlement = isLost(record, found) ? await resettle(protocol, lease) : found
   switch (settlement.kind) {
     case 'settled':
       await lease.settle(settlement.receipt)
-      if (wasDenied(entry)) await oweBack(deps, lease)
+      if (wasDenied(record)) await oweBack(deps, lease)
       await decide(deps, lease, 'commit')
       return lease.release()
     case 'unknown':
-      await lease.advance(entry.state === 'fulfilled' ? 'fulfilled' : 'unknown')
+      await lease.advance(record.state === 'fulfilled' ? 'fulfilled' : 'unknown')
       return lease.release()
     case 'failed': {
-      const { id, payer, answer, dispatch, undone } = lease.entry
+      const { id, payer, answer, dispatch, undone } = lease.record
       if (undone !== undefined)
         report(
           new Failure(
@@ -123,10 +126,10 @@ export async function conclude(
       if (answer !== undefined && dispatch !== undefined)
         await noteFailure(ledger, payer, id, now()).catch(report)
       // The payment may arrive again and be charged until it expires: the answer is kept for it.
-      if (answer !== undefined && now() < payableUntil(entry)) return lease.keepForRetry()
+      if (answer !== undefined && now() < payableUntil(record)) return lease.keepForRetry()
       // It was sent on credit.
-      if (answer !== undefined && entry.settle === 'after' && entry.runs !== undefined)
-        await noteUnpaid(ledger, entry, now()).catch(report)
+      if (answer !== undefined && record.settle === 'after' && record.runs !== undefined)
+        await noteUnpaid(ledger, record, now()).catch(report)
       await lease.void()
       await decide(deps, lease, 'abort')
       return lease.release()
@@ -157,16 +160,16 @@ async function oweBack({ report }: RecoveryDeps, lease: PaymentLease): Promise<v
 /** Sends what is recorded for a charged payment again while another process, or a dead one, holds it. */
 export async function resend(
   { protocols }: Pick<RecoveryDeps, 'protocols'>,
-  entry: PaymentRecord,
+  record: PaymentRecord,
 ): Promise<void> {
   await protocols()
-    .find(({ name }) => name === entry.protocol)
-    ?.resend?.(entry)
+    .find(({ name }) => name === record.protocol)
+    ?.resend?.(record)
 }
 
 /** Settles a payment again: its buyer does not come back for that. */
 async function resettle(protocol: Protocol, lease: PaymentLease): Promise<Settlement> {
-  const settlement = await protocol.resettle?.(lease.entry, {
+  const settlement = await protocol.resettle?.(lease.record, {
     record: async (dispatch, joint) => {
       await lease.dispatch({ dispatch }, joint)
     },
@@ -179,12 +182,12 @@ async function resettle(protocol: Protocol, lease: PaymentLease): Promise<Settle
 
 /** Commits or aborts the handler's pending write for the payment. */
 async function decide(deps: RecoveryDeps, lease: PaymentLease, decision: 'commit' | 'abort'): Promise<void> {
-  const { id, operation, pendingWrite } = lease.entry
+  const { id, operation, pendingWrite } = lease.record
   if (pendingWrite === undefined) return
   const store = deps.storeOf(operation)
   if (store !== undefined) return finishWrite(deps, lease, store, decision)
   // A reload may have removed the operation since the record was taken over.
-  if (isForAnotherProcess(deps, lease.entry)) return
+  if (isForAnotherProcess(deps, lease.record)) return
   deps.report(new Error(`${operation} is gone: no ${decision} of what it stored for payment ${id}`))
   await lease.clearPending()
 }

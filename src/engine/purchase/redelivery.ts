@@ -14,16 +14,16 @@ const PATIENCE_MS = 45_000
 export async function poll<T>(
   { deps, request }: VerifiedPurchase,
   known: PaymentRecord,
-  look: (entry: PaymentRecord | undefined) => Promise<T | undefined>,
+  look: (record: PaymentRecord | undefined) => Promise<T | undefined>,
 ): Promise<T | PurchaseResult> {
   const deadline = deps.now() + PATIENCE_MS
-  let entry: PaymentRecord | undefined = known
+  let record: PaymentRecord | undefined = known
   for (let pause = 10; ; pause = Math.min(pause * 1.5, 200)) {
-    const seen = await look(entry)
+    const seen = await look(record)
     if (seen !== undefined) return seen
     if (deps.now() > deadline || request.gone.aborted) return { kind: 'pending', id: known.id }
     await deps.sleep(pause)
-    entry = await deps.ledger.get(known.key)
+    record = await deps.ledger.get(known.key)
   }
 }
 
@@ -44,25 +44,25 @@ export async function redeliverAny(
 ): Promise<PurchaseResult | NewPurchase> {
   const { deps, request } = purchase
   const { payment } = request
-  for (const entry of undelivered) {
-    if (entry.key === payment.key || entry.protocol !== payment.protocol.name) continue
-    if (isAnotherPurchase(purchase, entry)) continue
-    const found = await poll(purchase, entry, (current) => redeliver(purchase, current))
+  for (const record of undelivered) {
+    if (record.key === payment.key || record.protocol !== payment.protocol.name) continue
+    if (isAnotherPurchase(purchase, record)) continue
+    const found = await poll(purchase, record, (current) => redeliver(purchase, current))
     if (found.kind !== 'free') return found
   }
-  return { kind: 'new', unsold: undelivered.find((entry) => isUnsold(entry, deps.now())) }
+  return { kind: 'new', unsold: undelivered.find((record) => isUnsold(record, deps.now())) }
 }
 
 /**
  * A buyer who was sent an answer, requests a new challenge and uses an identifier of its own wants the same call
  * again.
  */
-function isAnotherPurchase({ request, verified }: VerifiedPurchase, entry: PaymentRecord): boolean {
+function isAnotherPurchase({ request, verified }: VerifiedPurchase, record: PaymentRecord): boolean {
   const { identifier } = request
   const { token } = request.payment
   if (identifier === undefined || token === undefined) return false
-  if (entry.receipt === undefined || entry.answer === undefined) return false
-  return entry.redeliveryToken !== token && entry.identifier !== identifierName(verified.payer, identifier)
+  if (record.receipt === undefined || record.answer === undefined) return false
+  return record.redeliveryToken !== token && record.identifier !== identifierName(verified.payer, identifier)
 }
 
 /** Answered, and nothing was sent to settle it: the network was unavailable. */
@@ -77,21 +77,21 @@ export type Found = PurchaseResult | { readonly kind: 'free' }
 /** The result of an earlier purchase if it is lost; undefined while another process decides that. */
 async function redeliver(
   purchase: VerifiedPurchase,
-  entry: PaymentRecord | undefined,
+  record: PaymentRecord | undefined,
 ): Promise<Found | undefined> {
-  return entry === undefined || !mayBeLost(purchase.deps, entry)
+  return record === undefined || !mayBeLost(purchase.deps, record)
     ? { kind: 'free' }
-    : endEarlier(purchase, entry)
+    : endEarlier(purchase, record)
 }
 
 /**
  * Possibly charged and not confirmed as delivered, from the dispatch on: the process that sent it may be dead. An
  * answer for which a connected buyer of this process waits is not lost; of other processes nothing is known.
  */
-function mayBeLost({ owner, buyers, now }: PurchaseDeps, entry: PaymentRecord): boolean {
-  const { id, state, receipt, leaseUntil } = entry
-  if (entry.owner === owner && leaseUntil > now() && buyers.has(id)) return false
-  if (receipt !== undefined) return state !== 'sent' && isRedeliverable(entry, now())
+function mayBeLost({ owner, buyers, now }: PurchaseDeps, record: PaymentRecord): boolean {
+  const { id, state, receipt, leaseUntil } = record
+  if (record.owner === owner && leaseUntil > now() && buyers.has(id)) return false
+  if (receipt !== undefined) return state !== 'sent' && isRedeliverable(record, now())
   return state === 'unknown' || state === 'settling'
 }
 
@@ -101,13 +101,13 @@ function mayBeLost({ owner, buyers, now }: PurchaseDeps, entry: PaymentRecord): 
  */
 export async function endEarlier(
   purchase: VerifiedPurchase,
-  entry: PaymentRecord,
+  record: PaymentRecord,
 ): Promise<Found | undefined> {
-  const lease = await acquireExpired(purchase.deps, entry)
+  const lease = await acquireExpired(purchase.deps, record)
   if (lease === undefined) return undefined
   let free = false
   const result = await withLease({ ...purchase, lease }, async (leased) => {
-    if (lease.entry.receipt !== undefined) return resume(leased)
+    if (lease.record.receipt !== undefined) return resume(leased)
     const settlement = await settlementOf(leased)
     if (settlement.kind !== 'failed') return conclude(leased, settlement)
     if (settlement.block !== undefined) await lease.failedIn(settlement.block)
@@ -119,20 +119,21 @@ export async function endEarlier(
   return free ? { kind: 'free' } : result
 }
 
-async function settlementOf({ request, lease: { entry } }: LeasedPurchase): Promise<Settlement> {
-  if (entry.state === 'settling' || entry.state === 'unknown') return request.payment.protocol.resolve(entry)
+async function settlementOf({ request, lease: { record } }: LeasedPurchase): Promise<Settlement> {
+  if (record.state === 'settling' || record.state === 'unknown')
+    return request.payment.protocol.resolve(record)
   return { kind: 'failed', refusal: { code: 'settlement_failed', detail: 'nothing was sent to settle it' } }
 }
 
 /** The result of a record with a receipt and a stored answer; undefined when the answer was lost. */
 export async function answeredBy(
   { ledger }: Pick<PurchaseDeps, 'ledger'>,
-  entry: PaymentRecord,
+  record: PaymentRecord,
 ): Promise<Answered | undefined> {
-  const { receipt } = entry
+  const { receipt } = record
   if (receipt === undefined) return undefined
-  const answer = await readAnswer(ledger.answers, entry)
-  return answer === undefined ? undefined : { kind: 'answered', entry, answer, receipt }
+  const answer = await readAnswer(ledger.answers, record)
+  return answer === undefined ? undefined : { kind: 'answered', record, answer, receipt }
 }
 
 /** Whether a settled payment is still within its redelivery period. */

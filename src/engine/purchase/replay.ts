@@ -17,72 +17,72 @@ export async function replay(
   // Until it is broadcast, only the buyer knows the payment.
   const isBuyer = payment.token !== undefined || known.dispatch === undefined
   deps.buyers.connect(known.id, gone, 'waiting')
-  const result = await poll(purchase, known, async (entry) => {
-    if (entry === undefined || isReusable(entry, deps.now())) return buy(purchase)
+  const result = await poll(purchase, known, async (record) => {
+    if (record === undefined || isReusable(record, deps.now())) return buy(purchase)
     // Checked each time: during the wait the payment may have bought something else, or its answer may have arrived.
-    if (isForOther(request, entry) || !mayHaveAnswer(purchase, entry)) return reject(request, entry)
-    if (payment.copies !== 'wait') return replaySingleUse(purchase, entry)
+    if (isForOther(request, record) || !mayHaveAnswer(purchase, record)) return reject(request, record)
+    if (payment.copies !== 'wait') return replaySingleUse(purchase, record)
     // An observer of the transaction pool has no token either, so the connected buyer goes first.
-    if (!isBuyer && entry.leaseUntil > deps.now()) return undefined
-    return (await answeredBy(deps, entry)) ?? takeTurn(purchase, entry)
+    if (!isBuyer && record.leaseUntil > deps.now()) return undefined
+    return (await answeredBy(deps, record)) ?? takeTurn(purchase, record)
   }).finally(() => deps.buyers.disconnect(known.id, gone))
   // The delivery to this copy is tracked too.
-  if (result.kind === 'answered') deps.buyers.connect(result.entry.id, gone, 'served')
+  if (result.kind === 'answered') deps.buyers.connect(result.record.id, gone, 'served')
   return result
 }
 
 /** A single-use payment gets its answer again only while the delivery is unconfirmed. */
 async function replaySingleUse(
   purchase: VerifiedPurchase,
-  entry: PaymentRecord,
+  record: PaymentRecord,
 ): Promise<PurchaseResult | undefined> {
   const { deps, request } = purchase
-  if (entry.state === 'sent') return reject(request, entry)
-  if (entry.leaseUntil <= deps.now()) return takeTurn(purchase, entry)
+  if (record.state === 'sent') return reject(request, record)
+  if (record.leaseUntil <= deps.now()) return takeTurn(purchase, record)
   // The answer is being sent: its delivery is known in a moment, or when the stream ends.
-  const isBeingSent = entry.answer !== undefined || isStreaming(request.offer.endpoint)
-  if (entry.receipt !== undefined && isBeingSent) return undefined
+  const isBeingSent = record.answer !== undefined || isStreaming(request.offer.endpoint)
+  if (record.receipt !== undefined && isBeingSent) return undefined
   // Another process may be dead, and recovery has no buyer: a refusal would make this one pay again for what the
   // payment has bought.
-  return entry.owner === deps.owner && deps.buyers.isServed(entry.id) ? reject(request, entry) : undefined
+  return record.owner === deps.owner && deps.buyers.isServed(record.id) ? reject(request, record) : undefined
 }
 
 /** Resumes a payment that a dead process or an unknown settlement has left; undefined while another process holds it. */
 async function takeTurn(
   purchase: VerifiedPurchase,
-  entry: PaymentRecord,
+  record: PaymentRecord,
 ): Promise<PurchaseResult | undefined> {
-  const lease = await acquireExpired(purchase.deps, entry)
+  const lease = await acquireExpired(purchase.deps, record)
   return lease === undefined ? undefined : withLease({ ...purchase, lease }, resume)
 }
 
 /** Whether the record is of another call, or of another authorization signed with the same nonce. */
-function isForOther({ payment, offer, digest }: PurchaseRequest, entry: PaymentRecord): boolean {
+function isForOther({ payment, offer, digest }: PurchaseRequest, record: PaymentRecord): boolean {
   return (
-    entry.authorizationHash !== payment.authorizationHash ||
-    entry.operation !== offer.endpoint.operation.id ||
-    entry.digest !== digest
+    record.authorizationHash !== payment.authorizationHash ||
+    record.operation !== offer.endpoint.operation.id ||
+    record.digest !== digest
   )
 }
 
-function reject({ payment, offer, digest }: PurchaseRequest, entry: PaymentRecord): PurchaseResult {
+function reject({ payment, offer, digest }: PurchaseRequest, record: PaymentRecord): PurchaseResult {
   const { id, method } = offer.endpoint.operation
   // The payment is the idempotency key of a call with effects.
-  if (method !== 'GET' && entry.operation === id && entry.digest !== digest)
-    return { kind: 'replayRejected', entry, code: 'body_differs' }
+  if (method !== 'GET' && record.operation === id && record.digest !== digest)
+    return { kind: 'replayRejected', record, code: 'body_differs' }
   return payment.copies === 'wait'
-    ? { kind: 'replayRejected', entry, code: 'payment_reused' }
+    ? { kind: 'replayRejected', record, code: 'payment_reused' }
     : { kind: 'refused', refusal: payment.copies }
 }
 
 /**
  * The calldata of a payment is public once it is broadcast, so a signature no longer identifies the buyer: a copy needs
- * the challenge token of the first request. A payment that came without a token is answered until its delivery is
+ * the redelivery token of the first request. A payment that came without a token is answered until its delivery is
  * confirmed. After settlement both apply for the redelivery period.
  */
-function mayHaveAnswer({ deps, request }: VerifiedPurchase, entry: PaymentRecord): boolean {
-  if (entry.receipt !== undefined && !isRedeliverable(entry, deps.now())) return false
-  return entry.redeliveryToken === undefined
-    ? entry.state !== 'sent'
-    : entry.redeliveryToken === request.payment.token
+function mayHaveAnswer({ deps, request }: VerifiedPurchase, record: PaymentRecord): boolean {
+  if (record.receipt !== undefined && !isRedeliverable(record, deps.now())) return false
+  return record.redeliveryToken === undefined
+    ? record.state !== 'sent'
+    : record.redeliveryToken === request.payment.token
 }

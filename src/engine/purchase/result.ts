@@ -10,7 +10,7 @@ export type PurchaseResult =
   /** Not charged: the payment is not acceptable. */
   | { readonly kind: 'refused'; readonly refusal: Refusal }
   /** Not charged: the work was done and the settlement has definitely failed. */
-  | { readonly kind: 'settlementFailed'; readonly entry: PaymentRecord; readonly refusal: Refusal }
+  | { readonly kind: 'settlementFailed'; readonly record: PaymentRecord; readonly refusal: Refusal }
   /** Not charged: the work failed. */
   | { readonly kind: 'failed'; readonly fault: unknown }
   /** Charged before the work, which failed: the same payment runs it again without a charge. */
@@ -18,7 +18,7 @@ export type PurchaseResult =
   /** The payment or its identifier belongs to another purchase. */
   | {
       readonly kind: 'replayRejected'
-      readonly entry: PaymentRecord
+      readonly record: PaymentRecord
       readonly code: 'payment_reused' | 'idempotency_conflict' | 'body_differs'
     }
   /** Unknown yet: ask with the same payment again. */
@@ -37,12 +37,12 @@ export interface Answered extends Paid {
 /** A stream on credit: charged at its end, once. */
 export interface Streaming {
   readonly kind: 'streaming'
-  readonly entry: PaymentRecord
+  readonly record: PaymentRecord
   readonly answer: StreamedAnswer
 }
 
 /** A record with the proof that its money has moved. */
 export interface Paid {
-  readonly entry: PaymentRecord
+  readonly record: PaymentRecord
   readonly receipt: Receipt
 }

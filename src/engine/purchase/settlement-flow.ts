@@ -17,8 +17,8 @@ import type { Journal, Settlement } from '../payment/settlement.ts'
 import { isStreaming } from './execution.ts'
 import { settlementOfFreeWork } from './free-work.ts'
 import type { Delivery, LeasedPurchase, MeteredStream, OpenStream, PurchaseDeps, Store } from './request.ts'
-import { sendOnCredit } from './credit-stream.ts'
-import { takeCredit, type Credit } from './stream-credit.ts'
+import { sendOnCredit } from './stream-on-credit.ts'
+import { takeCredit, type Credit } from './payer-credit.ts'
 import type { PurchaseResult, Paid } from './result.ts'
 import { lateReceipt, storeLate } from './late-receipt.ts'
 import { recordStream } from './stream.ts'
@@ -34,7 +34,7 @@ export async function withLease(
   work: (purchase: LeasedPurchase) => Promise<PurchaseResult>,
 ): Promise<PurchaseResult> {
   const { deps, request, lease } = purchase
-  const { id } = lease.entry
+  const { id } = lease.record
   deps.buyers.connect(id, request.gone, 'served')
   const result = await guarded(deps, lease, () => locked(purchase, work)).catch((fault: unknown) => {
     request.payment.release()
@@ -69,7 +69,7 @@ async function locked(
     holding.then(resolve, reject)
   })
   if (done !== undefined) return done
-  if (lease.entry.state === 'reserved') await lease.delete()
+  if (lease.record.state === 'reserved') await lease.delete()
   else await lease.release()
   return { kind: 'refused', refusal: BUSY }
 }
@@ -89,11 +89,11 @@ async function guarded(
     return (result = await work())
   } catch (fault) {
     // Another process has taken over the payment: it answers the next copy.
-    if (fault instanceof LeaseLostError) return { kind: 'pending', id: lease.entry.id }
-    const { entry } = lease
-    if (!MOVING.has(entry.state) && entry.receipt === undefined) return { kind: 'failed', fault }
+    if (fault instanceof LeaseLostError) return { kind: 'pending', id: lease.record.id }
+    const { record } = lease
+    if (!MOVING.has(record.state) && record.receipt === undefined) return { kind: 'failed', fault }
     report(fault)
-    return { kind: 'pending', id: entry.id }
+    return { kind: 'pending', id: record.id }
   } finally {
     // A stream that is under way needs its lease to the end.
     if (!isStreamed(result)) lease.stopRenewal()
@@ -113,7 +113,7 @@ export async function start(
   unsold: PaymentRecord | undefined,
 ): Promise<PurchaseResult> {
   const { deps, request, verified, lease } = purchase
-  const { settle: order } = lease.entry
+  const { settle: order } = lease.record
   const refusal = (await request.payment.simulate()) ?? tooLate(deps, order, verified)
   if (refusal !== undefined) {
     await lease.delete()
@@ -121,7 +121,7 @@ export async function start(
   }
   if (order === 'after') {
     const { operation } = request.offer.endpoint
-    if (unsold !== undefined && isAdoptable(operation, lease.entry, unsold)) await adopt(deps, lease, unsold)
+    if (unsold !== undefined && isAdoptable(operation, lease.record, unsold)) await adopt(deps, lease, unsold)
     return resume(purchase)
   }
   try {
@@ -162,12 +162,12 @@ async function openFirst(purchase: LeasedPurchase): Promise<PurchaseResult> {
 /** A metered answer costs what its work has used, in units of its asset: of an answer without it nothing is known. */
 function isAdoptable(
   { meter }: Operation,
-  entry: PaymentRecord,
+  record: PaymentRecord,
   { usage, network, asset, amount }: PaymentRecord,
 ): boolean {
   if (usage === undefined || meter === undefined) return usage === meter
-  const isSameAsset = entry.network === network && entry.asset === asset
-  return isSameAsset && BigInt(amount) <= BigInt(entry.authorizedAmount)
+  const isSameAsset = record.network === network && record.asset === asset
+  return isSameAsset && BigInt(amount) <= BigInt(record.authorizedAmount)
 }
 
 /** The work is not done twice: the new payment buys the answer of the earlier one, which is deleted. */
@@ -175,7 +175,7 @@ async function adopt(deps: PurchaseDeps, lease: PaymentLease, unsold: PaymentRec
   const earlier = await acquireExpired(deps, unsold)
   if (earlier === undefined) return
   const answer = await earlier.readAnswer()
-  const { amount, usage } = earlier.entry
+  const { amount, usage } = earlier.record
   await earlier.delete()
   if (answer !== undefined) await lease.advance('fulfilled', { answer, ...(usage && { amount, usage }) })
 }
@@ -183,17 +183,17 @@ async function adopt(deps: PurchaseDeps, lease: PaymentLease, unsold: PaymentRec
 /** Continues a payment from its state to its answer. */
 export async function resume(purchase: LeasedPurchase): Promise<PurchaseResult> {
   const { deps, request, verified, lease } = purchase
-  const { entry } = lease
-  if (entry.receipt !== undefined) return fulfil(purchase, entry, entry.receipt)
-  if (entry.state === 'settling' || entry.state === 'unknown') {
-    const settlement = await request.payment.protocol.resolve(entry)
+  const { record } = lease
+  if (record.receipt !== undefined) return fulfil(purchase, record, record.receipt)
+  if (record.state === 'settling' || record.state === 'unknown') {
+    const settlement = await request.payment.protocol.resolve(record)
     // A lost transaction has moved nothing: below, it is created again.
     if (settlement.kind !== 'failed') return conclude(purchase, settlement)
     if (settlement.block !== undefined) await lease.failedIn(settlement.block)
   }
   const { payment } = request
   let work: DoneWork | undefined
-  if (entry.settle === 'after' && (await lease.readAnswer()) === undefined) {
+  if (record.settle === 'after' && (await lease.readAnswer()) === undefined) {
     if (hasLeft(purchase)) return abandon(purchase)
     const credit = await takeCredit(purchase)
     const timeLeft = timeToWork(deps, verified)
@@ -235,7 +235,7 @@ function owe(
     changes: (metered) => ({ ...meteredCharge(payment, metered), runs: 1 }),
     settle: () => settle(sent, payment, undefined),
   })
-  return { kind: 'streaming', entry: purchase.lease.entry, answer }
+  return { kind: 'streaming', record: purchase.lease.record, answer }
 }
 
 /** An answer, and what it costs if that was not known before. */
@@ -255,7 +255,7 @@ async function chargeInLedger(
 ): Promise<PurchaseResult> {
   const { deps, lease, opened } = purchase
   if (hasLeft(purchase)) return abandon(purchase)
-  const charge = await payment.commit(BigInt(work?.amount ?? lease.entry.amount))
+  const charge = await payment.commit(BigInt(work?.amount ?? lease.record.amount))
   if (charge.kind === 'failed') return refuseCharge(purchase, charge.refusal)
   const { receipt, state } = charge
   try {
@@ -263,10 +263,10 @@ async function chargeInLedger(
     return await fulfil(purchase, await lease.charge(changes, state), receipt)
   } catch (fault) {
     if (fault instanceof StateChangedError) return refuseCharge(purchase, BUSY)
-    if (fault instanceof LeaseLostError || lease.entry.receipt !== undefined) throw fault
+    if (fault instanceof LeaseLostError || lease.record.receipt !== undefined) throw fault
     // The charge may have been stored despite the error.
     deps.report(fault)
-    return { kind: 'pending', id: lease.entry.id }
+    return { kind: 'pending', id: lease.record.id }
   }
 }
 
@@ -274,16 +274,16 @@ async function chargeInLedger(
 class Disconnected extends Error {}
 
 function hasLeft({ deps, lease, sent }: LeasedPurchase): boolean {
-  return sent === undefined && !deps.buyers.has(lease.entry.id)
+  return sent === undefined && !deps.buyers.has(lease.record.id)
 }
 
 /** Nothing was charged in the ledger: the work was done for nothing, and what it has prepared is rolled back. */
 async function refuseCharge(purchase: LeasedPurchase, refusal: Refusal): Promise<PurchaseResult> {
   const { deps, request, lease } = purchase
   await finishWrite(deps, lease, request.fulfillment.store, 'abort')
-  if (refusal !== BUSY && lease.entry.settle === 'after') await countFailure(deps, lease.entry)
+  if (refusal !== BUSY && lease.record.settle === 'after') await countFailure(deps, lease.record)
   // What could not be rolled back is left to recovery.
-  if (lease.entry.pendingWrite === undefined) await lease.delete()
+  if (lease.record.pendingWrite === undefined) await lease.delete()
   else await lease.void()
   return { kind: 'refused', refusal }
 }
@@ -295,7 +295,7 @@ async function settle(
   work: DoneWork | undefined,
 ): Promise<PurchaseResult> {
   const { deps, lease } = purchase
-  const storing = work === undefined ? Promise.resolve(lease.entry) : lease.advance('fulfilled', work)
+  const storing = work === undefined ? Promise.resolve(lease.record) : lease.advance('fulfilled', work)
   storing.catch(() => undefined) // Awaited below, perhaps after another fault.
   let recording = false
   try {
@@ -303,10 +303,10 @@ async function settle(
     if (hasLeft(purchase)) await storing
     if (hasLeft(purchase)) throw new Disconnected()
     // What metered work costs is in its record.
-    const entry = work?.amount === undefined ? lease.entry : await storing
-    const free = settlementOfFreeWork(entry)
+    const record = work?.amount === undefined ? lease.record : await storing
+    const free = settlementOfFreeWork(record)
     if (free !== undefined) return await conclude(purchase, free)
-    const settlement = await settlePatiently(purchase, payment, BigInt(entry.amount), {
+    const settlement = await settlePatiently(purchase, payment, BigInt(record.amount), {
       record: async (dispatch, joint) => {
         await storing
         // A signer may record a payment again: the existing record continues.
@@ -325,7 +325,7 @@ async function settle(
     // The record may have been stored despite the error: then recovery sends it, and the money moves.
     if (!recording || fault instanceof LeaseLostError) throw fault
     deps.report(fault)
-    return { kind: 'pending', id: lease.entry.id }
+    return { kind: 'pending', id: lease.record.id }
   }
 }
 
@@ -336,7 +336,7 @@ async function settlePatiently(
   amount: bigint,
   journal: Journal,
 ): Promise<Settlement> {
-  const { id, network, scheme } = lease.entry
+  const { id, network, scheme } = lease.record
   const about = { 'ratecard.payment': id, 'ratecard.network': network, 'ratecard.scheme': scheme }
   for (;;) {
     const settlement = await inSpan(deps.tracing, 'settle', about, () => payment.settle(amount, journal))
@@ -351,10 +351,10 @@ const AGAIN_MS = 1_000
 /** Work for a buyer who has disconnected counts as a failed settlement, and its answer is not kept. */
 async function abandon(purchase: LeasedPurchase): Promise<PurchaseResult> {
   const { deps, request, lease, opened } = purchase
-  if (lease.entry.answer !== undefined || opened !== undefined) await countFailure(deps, lease.entry)
+  if (lease.record.answer !== undefined || opened !== undefined) await countFailure(deps, lease.record)
   await finishWrite(deps, lease, request.fulfillment.store, 'abort')
   // What could not be rolled back is left to recovery.
-  if (lease.entry.pendingWrite === undefined) await lease.delete()
+  if (lease.record.pendingWrite === undefined) await lease.delete()
   else await lease.void()
   return { kind: 'disconnected' }
 }
@@ -366,16 +366,16 @@ export async function conclude(purchase: LeasedPurchase, settlement: Settlement)
     case 'settled': {
       const { receipt } = settlement
       const result = await fulfil(purchase, await recordReceipt(deps, lease, receipt), receipt)
-      if (lease.entry.receipt === undefined) void storeLate(deps, lateReceipt(lease.entry, receipt, result))
+      if (lease.record.receipt === undefined) void storeLate(deps, lateReceipt(lease.record, receipt, result))
       return result
     }
     case 'failed':
       if (settlement.block !== undefined) await lease.failedIn(settlement.block)
       return fail(purchase, settlement.refusal)
     case 'unknown': {
-      const { id, dispatch, answer } = lease.entry
+      const { id, dispatch, answer } = lease.record
       // Its payer has used it up during the work: whether for us is known later, when others have been worked for.
-      if (dispatch === undefined && answer !== undefined) await countFailure(deps, lease.entry)
+      if (dispatch === undefined && answer !== undefined) await countFailure(deps, lease.record)
       await lease.advance('unknown')
       await lease.release()
       return { kind: 'pending', id }
@@ -393,19 +393,19 @@ async function recordReceipt(
     return await lease.settle(receipt)
   } catch (fault) {
     report(fault)
-    const { entry } = lease
+    const { record } = lease
     const settledAt = now()
     const settled = {
-      ...entry,
+      ...record,
       state: 'settled',
       receipt,
       settledAt,
-      ...firstLook(entry, receipt.block, settledAt),
-      version: entry.version + 1,
+      ...firstLook(record, receipt.block, settledAt),
+      version: record.version + 1,
     } as const
-    const record: PaymentRecord = { ...settled, due: nextCheckAt(settled) }
-    await ledger.insert(record).catch(report)
-    return record
+    const stored: PaymentRecord = { ...settled, due: nextCheckAt(settled) }
+    await ledger.insert(stored).catch(report)
+    return stored
   }
 }
 
@@ -414,18 +414,18 @@ async function fail(
   { deps, request, lease, opened }: LeasedPurchase,
   refusal: Refusal,
 ): Promise<PurchaseResult> {
-  const { answer } = lease.entry
+  const { answer } = lease.record
   if (refusal.code === 'chain_unavailable') {
     // The payment is valid: its answer waits for the same buyer.
     if (answer === undefined) await lease.delete()
     else await lease.keepForRetry()
     return { kind: 'refused', refusal }
   }
-  const entry = await lease.void()
+  const record = await lease.void()
   if (answer === undefined && opened === undefined) return { kind: 'refused', refusal }
   await finishWrite(deps, lease, request.fulfillment.store, 'abort')
-  await countFailure(deps, entry)
-  return { kind: 'settlementFailed', entry, refusal }
+  await countFailure(deps, record)
+  return { kind: 'settlementFailed', record, refusal }
 }
 
 function countFailure({ ledger, now, report }: PurchaseDeps, { payer, id }: PaymentRecord): Promise<void> {
@@ -447,7 +447,7 @@ async function run(
   const most = Math.min(offer.endpoint.operation.timeout, timeLeft)
   if (fulfillment.store !== undefined) await lease.update({ pendingWrite: true })
   try {
-    const call = { payment: lease.entry.id, payer, account, timeLeft: most, delivery }
+    const call = { payment: lease.record.id, payer, account, timeLeft: most, delivery }
     const done = await fulfillment.run(call)
     if (done.kind === 'metered stream') return { kind: 'metered stream', stream: done }
     return done.kind === 'metered'
@@ -465,11 +465,11 @@ async function run(
  */
 async function fulfil(
   purchase: LeasedPurchase,
-  entry: PaymentRecord,
+  record: PaymentRecord,
   receipt: Receipt,
 ): Promise<PurchaseResult> {
   const { deps, request, lease, opened } = purchase
-  const paid = (): Paid => ({ entry: lease.entry.receipt === undefined ? entry : lease.entry, receipt })
+  const paid = (): Paid => ({ record: lease.record.receipt === undefined ? record : lease.record, receipt })
   let answer = await lease.readAnswer()
   if (answer === undefined) {
     const done: Run = opened ? { kind: 'answer', answer: opened } : await run(purchase, Infinity)
@@ -479,7 +479,7 @@ async function fulfil(
       return { kind: 'paidUnfulfilled', ...paid(), fault }
     }
     if (done.answer.kind === 'stream') {
-      const { runs = 0 } = lease.entry
+      const { runs = 0 } = lease.record
       // Counted before its first byte: a process that dies while it streams has run it anyway.
       if (opened === undefined) await lease.update({ runs: runs + 1 }).catch(deps.report)
       const streamed = recordStream(purchase, done.answer, (fault) => leaveOwed(purchase, fault))
@@ -497,7 +497,7 @@ const MOST_RUNS = 3
 
 /** Charged, and the work has failed: the same payment has it run again, or its money goes back. */
 async function leaveOwed({ deps, lease }: LeasedPurchase, fault: unknown): Promise<void> {
-  const isOver = (lease.entry.runs ?? 0) >= MOST_RUNS && !deps.stopping.aborted
+  const isOver = (lease.record.runs ?? 0) >= MOST_RUNS && !deps.stopping.aborted
   const code = fault instanceof Failure ? fault.code : 'internal'
   const reason = lastingFault(fault) ?? (isOver ? code : undefined)
   if (reason !== undefined) await lease.refund({ kind: 'due', reason }).catch(deps.report)
@@ -513,7 +513,7 @@ function lastingFault(fault: unknown): ErrorCode | undefined {
 
 /** Stores the answer, and before it the receipt if the store was unavailable when the money moved. */
 async function store({ lease }: LeasedPurchase, answer: StoredAnswer, receipt: Receipt): Promise<void> {
-  if (lease.entry.receipt === undefined) await lease.settle(receipt)
+  if (lease.record.receipt === undefined) await lease.settle(receipt)
   await lease.advance('fulfilled', { answer })
 }
 
@@ -524,9 +524,9 @@ export async function finishWrite(
   store: Store | undefined,
   decision: 'commit' | 'abort',
 ): Promise<void> {
-  if (lease.entry.pendingWrite === undefined || store === undefined) return
+  if (lease.record.pendingWrite === undefined || store === undefined) return
   try {
-    await store[decision](lease.entry.id)
+    await store[decision](lease.record.id)
   } catch (fault) {
     return report(fault)
   }

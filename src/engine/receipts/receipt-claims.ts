@@ -12,9 +12,9 @@ export function x402Receipt({ network, payer, resource, settledAt }: PaymentReco
 }
 
 /** What the Ratecard receipt states: who has paid how much for which answer. Amounts are in atomic units. */
-export function ratecardReceipt(entry: PaymentRecord, receipt: Receipt): JsonObject | undefined {
-  const { id, operation, resource, network, asset, payer, payee, authorizedAmount, settledAt } = entry
-  const answer = answerClaim(entry)
+export function ratecardReceipt(record: PaymentRecord, receipt: Receipt): JsonObject | undefined {
+  const { id, operation, resource, network, asset, payer, payee, authorizedAmount, settledAt } = record
+  const answer = answerClaim(record)
   if (resource === undefined || settledAt === undefined || answer === undefined) return undefined
   return compact({
     version: 1,

@@ -16,7 +16,7 @@ export interface ReceiptSigner {
    * The same receipts whenever they are asked for. Undefined while there is no complete answer, and for payments that
    * were taken without a receipt key.
    */
-  sign(entry: PaymentRecord, receipt: Receipt): SignedReceipts | undefined
+  sign(record: PaymentRecord, receipt: Receipt): SignedReceipts | undefined
   /** W3C DID Core: the public keys, for `/.well-known/did.json`. */
   readonly didDocument: JsonObject
 }
@@ -36,9 +36,9 @@ export function openReceiptSigner(
     return `${text}.${sign(null, Buffer.from(text), key).toString('base64url')}`
   }
   return {
-    sign: (entry, receipt) => {
-      const x402 = x402Receipt(entry)
-      const ratecard = ratecardReceipt(entry, receipt)
+    sign: (record, receipt) => {
+      const x402 = x402Receipt(record)
+      const ratecard = ratecardReceipt(record, receipt)
       if (x402 === undefined || ratecard === undefined) return undefined
       return { x402: signed({}, x402), ratecard: signed({ typ: 'ratecard-receipt' }, ratecard) }
     },

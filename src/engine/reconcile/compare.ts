@@ -1,30 +1,30 @@
 import { sameAddress } from '../base/address.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
-import type { Span } from '../chains/evm/event-log.ts'
+import type { BlockRange } from '../chains/evm/event-log.ts'
 import type { OnchainStatus, OnchainPayment } from '../payment/reconcile-source.ts'
 
 /** A difference between ledger and chain; records without their answers. */
 export type Difference =
   /** Charged by the ledger, without such a transfer on the chain. */
-  | { readonly kind: 'missing_on_chain'; readonly entry: PaymentRecord; readonly status: OnchainStatus }
+  | { readonly kind: 'missing_on_chain'; readonly record: PaymentRecord; readonly status: OnchainStatus }
   /** A payment has come in that the ledger does not have. */
   | { readonly kind: 'not_in_ledger'; readonly payment: OnchainPayment }
   /** A payment has come in that the ledger has as uncharged. */
-  | { readonly kind: 'not_booked'; readonly entry: PaymentRecord; readonly payment: OnchainPayment }
+  | { readonly kind: 'not_booked'; readonly record: PaymentRecord; readonly payment: OnchainPayment }
   /** Both have the payment, with different values. */
   | {
       readonly kind: 'differs'
-      readonly entry: PaymentRecord
+      readonly record: PaymentRecord
       readonly payment: OnchainPayment
       readonly fields: readonly Field[]
     }
   /** The outcome has been unknown to the ledger for long; `status` is the chain's. */
-  | { readonly kind: 'unresolved'; readonly entry: PaymentRecord; readonly status: OnchainStatus }
+  | { readonly kind: 'unresolved'; readonly record: PaymentRecord; readonly status: OnchainStatus }
 
   /** Refunded or being refunded by the ledger, without such a refund on the chain. */
-  | { readonly kind: 'refund_missing'; readonly entry: PaymentRecord }
+  | { readonly kind: 'refund_missing'; readonly record: PaymentRecord }
   /** The money was sent back, and the ledger does not know that it has arrived. */
-  | { readonly kind: 'refund_not_booked'; readonly entry: PaymentRecord }
+  | { readonly kind: 'refund_not_booked'; readonly record: PaymentRecord }
 
 export type Field = 'amount' | 'payer' | 'payee' | 'transaction'
 
@@ -37,7 +37,7 @@ export interface Checked {
   readonly network: string
   readonly asset: string
   readonly payees: readonly string[]
-  readonly span: Span
+  readonly span: BlockRange
   /** Payments on which both agree. */
   readonly agreed: number
   /** Payments that are being processed now. */
@@ -73,34 +73,34 @@ export type Verdict = { readonly kind: 'agreed' } | { readonly kind: 'underway' 
 const AGREED: Verdict = { kind: 'agreed' }
 const UNDERWAY: Verdict = { kind: 'underway' }
 
-/** Compares a payment that the chain shows with its ledger entry. */
+/** Compares a payment that the chain shows with its record. */
 export function comparePayment(
   payment: OnchainPayment,
-  entry: PaymentRecord | undefined,
+  record: PaymentRecord | undefined,
   now: number,
 ): Verdict {
-  if (entry === undefined) return { kind: 'not_in_ledger', payment }
-  if (entry.receipt !== undefined) return compare(payment, entry)
-  switch (entry.state) {
+  if (record === undefined) return { kind: 'not_in_ledger', payment }
+  if (record.receipt !== undefined) return compare(payment, record)
+  switch (record.state) {
     case 'settling':
     case 'unknown':
-      return isStale(entry, now)
-        ? { kind: 'unresolved', entry: bare(entry), status: { kind: 'moved', payment } }
+      return isStale(record, now)
+        ? { kind: 'unresolved', record: bare(record), status: { kind: 'moved', payment } }
         : UNDERWAY
     case 'voided':
-      return { kind: 'not_booked', entry: bare(entry), payment }
+      return { kind: 'not_booked', record: bare(record), payment }
     default:
-      return entry.leaseUntil > now ? UNDERWAY : { kind: 'not_booked', entry: bare(entry), payment }
+      return record.leaseUntil > now ? UNDERWAY : { kind: 'not_booked', record: bare(record), payment }
   }
 }
 
 /** A refund that was sent, or may have been; `isShown`: its transaction shows it. Undefined: both agree. */
-export function compareRefund(entry: PaymentRecord, isShown: boolean): Difference | undefined {
-  if (!isShown) return { kind: 'refund_missing', entry: bare(entry) }
-  return entry.refund?.kind === 'sent' ? undefined : { kind: 'refund_not_booked', entry: bare(entry) }
+export function compareRefund(record: PaymentRecord, isShown: boolean): Difference | undefined {
+  if (!isShown) return { kind: 'refund_missing', record: bare(record) }
+  return record.refund?.kind === 'sent' ? undefined : { kind: 'refund_not_booked', record: bare(record) }
 }
 
-/** Whether the chain has to be asked for an entry that it has not shown by itself. */
+/** Whether the chain has to be asked for a payment that it has not shown by itself. */
 export function isQuestionable({ receipt, state }: PaymentRecord): boolean {
   // A charge of zero has no transaction.
   if (receipt !== undefined) return receipt.transaction !== ''
@@ -108,34 +108,34 @@ export function isQuestionable({ receipt, state }: PaymentRecord): boolean {
 }
 
 /** Compares a questionable record with the present state of the chain. */
-export function compareEntry(entry: PaymentRecord, status: OnchainStatus, now: number): Verdict {
-  const { receipt, settledAt = 0 } = entry
+export function compareEntry(record: PaymentRecord, status: OnchainStatus, now: number): Verdict {
+  const { receipt, settledAt = 0 } = record
   if (receipt === undefined)
-    return isStale(entry, now) ? { kind: 'unresolved', entry: bare(entry), status } : UNDERWAY
-  if (status.kind === 'moved') return compare(status.payment, entry)
-  return settledAt > now - FRESH_MS ? UNDERWAY : { kind: 'missing_on_chain', entry: bare(entry), status }
+    return isStale(record, now) ? { kind: 'unresolved', record: bare(record), status } : UNDERWAY
+  if (status.kind === 'moved') return compare(status.payment, record)
+  return settledAt > now - FRESH_MS ? UNDERWAY : { kind: 'missing_on_chain', record: bare(record), status }
 }
 
 function isStale({ createdAt }: PaymentRecord, now: number): boolean {
   return createdAt < now - STALE_MS
 }
 
-function compare(payment: OnchainPayment, entry: PaymentRecord): Verdict {
-  const { receipt, payee } = entry
+function compare(payment: OnchainPayment, record: PaymentRecord): Verdict {
+  const { receipt, payee } = record
   const amount = payment.amount.toString()
   const same: Record<Field, boolean> = {
-    amount: entry.amount === amount && receipt?.amount === amount,
-    payer: [entry.payer, receipt?.payer].every((payer) => sameAddress(payer ?? '', payment.payer)),
+    amount: record.amount === amount && receipt?.amount === amount,
+    payer: [record.payer, receipt?.payer].every((payer) => sameAddress(payer ?? '', payment.payer)),
     payee: sameAddress(payee, payment.payee),
     transaction: receipt?.transaction.toLowerCase() === payment.transaction.toLowerCase(),
   }
   const fields = FIELDS.filter((field) => !same[field])
-  return fields.length === 0 ? AGREED : { kind: 'differs', entry: bare(entry), payment, fields }
+  return fields.length === 0 ? AGREED : { kind: 'differs', record: bare(record), payment, fields }
 }
 
 const FIELDS: readonly Field[] = ['amount', 'payer', 'payee', 'transaction']
 
 /** Without the answer, which may be large and is not needed. */
-function bare({ answer: _answer, ...entry }: PaymentRecord): PaymentRecord {
-  return entry
+function bare({ answer: _answer, ...record }: PaymentRecord): PaymentRecord {
+  return record
 }

@@ -53,7 +53,7 @@ export async function reconcile(settings: ReconcileSettings): Promise<Statement[
   const accounts = await findAccounts({
     ...settings,
     chains: new Set(Object.keys(settings.rpcUrls).map(Number)),
-    namesOf: (entry) => (entry.protocol === 'mpp' ? onchainNames(entry) : []),
+    namesOf: (record) => (record.protocol === 'mpp' ? onchainNames(record) : []),
   })
   const statements: Statement[] = []
   // One after the other: nodes count requests.
@@ -128,28 +128,28 @@ async function check(
       const { key } = arrival.payment
       // A ledger books a payment once: what comes in under its name again is money it does not know. It is read now,
       // and not before, since what the chain shows may have been booked meanwhile.
-      const entry = key === undefined || seen.has(key) ? undefined : await ledger.get(key)
+      const record = key === undefined || seen.has(key) ? undefined : await ledger.get(key)
       if (key !== undefined) seen.add(key)
-      comparison.take(comparePayment(arrival.payment, entry, now()))
+      comparison.take(comparePayment(arrival.payment, record, now()))
     }
     progress(network, part.to - span.from + 1n, span.to - span.from + 1n)
   }
   for (const key of questionable) {
-    const entry = seen.has(key) ? undefined : await ledger.get(key)
-    if (entry !== undefined && isQuestionable(entry))
-      comparison.take(compareEntry(entry, await source.status(entry), now()))
+    const record = seen.has(key) ? undefined : await ledger.get(key)
+    if (record !== undefined && isQuestionable(record))
+      comparison.take(compareEntry(record, await source.status(record), now()))
   }
   for (const key of account.refunds) {
-    const entry = await ledger.get(key)
-    const refund = entry?.refund
-    if (entry === undefined || refund === undefined || refund.kind === 'due') {
-      if (entry !== undefined && isRefundDue(entry, now())) comparison.refund('due', entry)
+    const record = await ledger.get(key)
+    const refund = record?.refund
+    if (record === undefined || refund === undefined || refund.kind === 'due') {
+      if (record !== undefined && isRefundDue(record, now())) comparison.refund('due', record)
       continue
     }
     const receipt = await scanner.receipt(refund.hash)
-    const isShown = receipt !== null && showsRefund(entry, receipt.logs)
-    comparison.refund(isShown ? 'sent' : 'due', entry)
-    const difference = compareRefund(entry, isShown)
+    const isShown = receipt !== null && showsRefund(record, receipt.logs)
+    comparison.refund(isShown ? 'sent' : 'due', record)
+    const difference = compareRefund(record, isShown)
     if (difference !== undefined) comparison.take(difference)
   }
   return { kind: 'checked', protocol, network, asset, payees, span, ...comparison.sums() }
@@ -195,7 +195,7 @@ interface ReceivingAccount {
   readonly network: string
   readonly asset: string
   readonly payees: ReadonlySet<Address>
-  /** Keys of the entries the chain has to confirm, if it does not show them by itself. */
+  /** Keys of the payments the chain has to confirm, if it does not show them by itself. */
   readonly questionable: ReadonlySet<string>
   /** Keys of the records with an owed or a recent refund. */
   readonly refunds: ReadonlySet<string>
@@ -213,10 +213,10 @@ interface AccountSettings {
   /** Milliseconds since the epoch. */
   readonly since: number
   /** What the chain calls a payment. */
-  readonly namesOf: (entry: PaymentRecord) => readonly string[]
+  readonly namesOf: (record: PaymentRecord) => readonly string[]
 }
 
-/** An entry is older than its settlement, by less than this. */
+/** A record is older than its settlement, by less than this. */
 const LEAD_MS = 3_600_000
 
 /** Reads the whole ledger once; an unfinished record counts whatever its age. */
@@ -245,17 +245,17 @@ async function findAccounts(settings: AccountSettings): Promise<ReceivingAccount
   }
   if (mpp !== undefined && chains.has(mpp.chain) && isAddress(mpp.recipient))
     accountOf('mpp', `eip155:${mpp.chain}`, mpp.currency).payees.add(toChecksum(mpp.recipient))
-  for await (const entry of ledger.entries()) {
-    const { protocol, network, asset, payee, key, createdAt, settledAt } = entry
+  for await (const record of ledger.records()) {
+    const { protocol, network, asset, payee, key, createdAt, settledAt } = record
     const account = accountOf(protocol, network, asset)
     if (isAddress(payee)) account.payees.add(toChecksum(payee))
-    if (createdAt >= since - LEAD_MS) for (const name of namesOf(entry)) account.keys.set(name, key)
+    if (createdAt >= since - LEAD_MS) for (const name of namesOf(record)) account.keys.set(name, key)
     const recent = (settledAt ?? createdAt) >= since
-    if (isRefundDue(entry, ledger.now()) || (entry.refund !== undefined && entry.updatedAt >= since))
+    if (isRefundDue(record, ledger.now()) || (record.refund !== undefined && record.updatedAt >= since))
       account.refunds.add(key)
     // What is charged in the ledger alone has no transaction that the chain could show.
-    if (entry.receipt?.transaction === '') continue
-    if (isQuestionable(entry) && (recent || entry.receipt === undefined)) account.questionable.add(key)
+    if (record.receipt?.transaction === '') continue
+    if (isQuestionable(record) && (recent || record.receipt === undefined)) account.questionable.add(key)
   }
   return [...accounts.values()]
 }

@@ -31,7 +31,7 @@ interface AttemptContext {
 export async function fateOf(
   context: AttemptContext,
   terms: RefundTerms,
-  entry: PaymentRecord,
+  record: PaymentRecord,
   attempt: SentRefund,
 ): Promise<RefundFate> {
   const { hash, nonce, sender, validBefore } = attempt
@@ -45,7 +45,7 @@ export async function fateOf(
   const known = { ...attempt, sender, nonce, validBefore }
   return terms.by.kind === 'memo'
     ? fateOfTransfer(context, terms, known)
-    : fateOfAuthorization(context, terms, entry, known)
+    : fateOfAuthorization(context, terms, record, known)
 }
 
 interface KnownAttempt {

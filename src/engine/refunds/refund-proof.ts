@@ -22,8 +22,8 @@ export interface RefundTerms {
 }
 
 /** Undefined when nothing was charged, or this version does not know the network or the token. */
-export function refundTermsOf(entry: PaymentRecord): RefundTerms | undefined {
-  const { id, protocol, network: id_, asset: token, receipt } = entry
+export function refundTermsOf(record: PaymentRecord): RefundTerms | undefined {
+  const { id, protocol, network: id_, asset: token, receipt } = record
   if (receipt === undefined || !isAddress(token) || !isAddress(receipt.payer)) return undefined
   const terms = { token, payer: receipt.payer, amount: BigInt(receipt.amount), mark: markOf(id) }
   if (protocol === 'mpp') return { ...terms, by: { kind: 'memo', network: id_ } }
@@ -75,7 +75,7 @@ function isMemo({ payer, amount, mark }: RefundTerms, topics: Log['topics'], dat
 }
 
 /** Whether the logs of a transaction show the refund of a payment. */
-export function showsRefund(entry: PaymentRecord, logs: readonly Log[]): boolean {
-  const terms = refundTermsOf(entry)
+export function showsRefund(record: PaymentRecord, logs: readonly Log[]): boolean {
+  const terms = refundTermsOf(record)
   return terms !== undefined && refunderIn(terms, logs) !== undefined
 }

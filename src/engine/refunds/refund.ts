@@ -5,7 +5,8 @@ import type { Transaction as TempoTransaction } from '../../vendor/viem-tempo.ts
 import type { Address } from '../base/address.ts'
 import { LogScanner } from '../chains/evm/log-scanner.ts'
 import { broadcast } from '../chains/evm/broadcast.ts'
-import { Chain, isHex, word } from '../chains/evm/chain.ts'
+import { word } from '../chains/evm/abi.ts'
+import { Chain, isHex } from '../chains/evm/chain.ts'
 import type { SignedTransaction } from '../chains/evm/account.ts'
 import { type RpcTransport } from '../base/runtime.ts'
 import { poll, type Clock } from '../base/poll.ts'
@@ -44,16 +45,16 @@ export type RefundResult =
  *
  * Throws `RpcUnavailableError` when the chain cannot be searched for an earlier refund: nothing is sent then.
  */
-export async function refundPayment(settings: RefundSettings, entry: PaymentRecord): Promise<RefundResult> {
-  const charged = chargeStatus(entry)
+export async function refundPayment(settings: RefundSettings, record: PaymentRecord): Promise<RefundResult> {
+  const charged = chargeStatus(record)
   if (charged !== 'yes')
     return refused(charged === 'no' ? 'nothing was charged' : 'whether it was charged is not known yet')
   const { key, now, sleep, caller } = settings
-  if (entry.refund?.kind === 'sent' && isFinal(entry.refund, now())) return refundedBefore(entry.refund)
-  const chainId = Number(/^eip155:(\d+)$/.exec(entry.network)?.[1])
+  if (record.refund?.kind === 'sent' && isFinal(record.refund, now())) return refundedBefore(record.refund)
+  const chainId = Number(/^eip155:(\d+)$/.exec(record.network)?.[1])
   const url = settings.rpcUrls[chainId]
   if (url === undefined) return refused(`RPC_URL_${chainId} is not set`)
-  const lease = await acquireExpired(settings, entry)
+  const lease = await acquireExpired(settings, record)
   if (lease === undefined) return refused('a server is working on this payment: run the refund again')
   const from = openAccount(key).address
   try {
@@ -92,15 +93,15 @@ interface RefundContext extends Clock {
 }
 
 async function send(context: RefundContext, lease: PaymentLease): Promise<RefundResult> {
-  const { entry } = lease
-  const terms = refundTermsOf(entry)
+  const { record } = lease
+  const terms = refundTermsOf(record)
   if (terms === undefined) return refused('this version cannot refund on its network or in its token')
-  const { refund } = entry
+  const { refund } = record
   if (refund !== undefined && refund.kind !== 'due') {
     const followed = await followUp(context, terms, lease, refund)
     if (followed !== 'impossible') return followed
   }
-  const earlier = await findEarlier(context, terms, entry)
+  const earlier = await findEarlier(context, terms, record)
   if (earlier !== undefined) return finish(context, lease, earlier)
   const signed = await signTransaction(context, terms)
   if (signed.kind === 'refused') return signed
@@ -127,7 +128,7 @@ async function followUp(
   refund: SentRefund,
 ): Promise<RefundResult | 'impossible'> {
   const { hash, raw, sender } = refund
-  const fate = await fateOf(context, terms, lease.entry, refund)
+  const fate = await fateOf(context, terms, lease.record, refund)
   if (refund.kind === 'sent' && fate.kind !== 'open') return refundedBefore(refund)
   switch (fate.kind) {
     case 'refunded':

@@ -31,7 +31,7 @@ export function meterLedger(
     ...ledger,
     commit,
     replace: (previous, next) => commit([{ previous, next }]),
-    remove: (entry) => commit([{ previous: entry, next: undefined }]),
+    remove: (record) => commit([{ previous: record, next: undefined }]),
   }
 }
 

@@ -66,17 +66,17 @@ export function withOutbox(ledger: Ledger, receivers: () => readonly Receiver[],
     ...ledger,
     commit,
     // A store that was emptied takes the record of a charged payment as new.
-    insert: async (entry) => {
-      const standing = await ledger.insert(entry)
-      if (standing !== undefined || entry.receipt === undefined) return standing
-      const { receipt: _, ...previous } = entry
-      const events = eventsOf({ previous, next: entry })
+    insert: async (record) => {
+      const standing = await ledger.insert(record)
+      if (standing !== undefined || record.receipt === undefined) return standing
+      const { receipt: _, ...previous } = record
+      const events = eventsOf({ previous, next: record })
       if (events.length > 0 && (await ledger.commit([], queueChanges(receivers(), events, ledger.now()))))
         stored()
       return undefined
     },
     replace: (previous, next) => commit([{ previous, next }]),
-    remove: (entry) => commit([{ previous: entry, next: undefined }]),
+    remove: (record) => commit([{ previous: record, next: undefined }]),
   }
 }
 

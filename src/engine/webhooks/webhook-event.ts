@@ -55,18 +55,18 @@ function isRefundDue({ refund, due }: PaymentRecord): boolean {
   return refund === undefined ? due === NEVER : refund.kind === 'due'
 }
 
-function saleOf(entry: PaymentRecord): JsonObject {
-  const { receipt, settledAt } = entry
+function saleOf(record: PaymentRecord): JsonObject {
+  const { receipt, settledAt } = record
   return compact({
-    ...paymentOf(entry),
+    ...paymentOf(record),
     transaction: receipt?.transaction ?? '',
     settled_at: settledAt === undefined ? undefined : new Date(settledAt).toISOString(),
   })
 }
 
-function refundOf(entry: PaymentRecord): JsonObject {
-  const reason = entry.refund?.kind === 'due' ? entry.refund.reason : 'the work has not succeeded in time'
-  return { ...paymentOf(entry), reason }
+function refundOf(record: PaymentRecord): JsonObject {
+  const reason = record.refund?.kind === 'due' ? record.refund.reason : 'the work has not succeeded in time'
+  return { ...paymentOf(record), reason }
 }
 
 function paymentOf({

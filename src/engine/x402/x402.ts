@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject } from '../base/json.ts'
 import type { PaymentRecord, Receipt } from '../ledger/payment-record.ts'
 import { exampleAmount, fixedPrice } from '../payment/call-price.ts'
 import type { Challenge } from '../payment/challenge.ts'
-import { createTokens } from '../payment/challenge-token.ts'
+import { createTokens } from '../payment/random-token.ts'
 import type { Action, Detection, Payment, PaymentProtocol } from '../payment/payment.ts'
 import type { Protocol } from '../payment/protocol.ts'
 import { SETTLEMENT_FAILED, type Settlement } from '../payment/settlement.ts'
@@ -66,9 +66,9 @@ export function createX402({
   }
   const schemeOf = (name: string, network: string): Scheme | undefined =>
     schemes.find((scheme) => scheme.name === name && scheme.knows(network))
-  const responseTo = (entry: PaymentRecord, receipt: Receipt): JsonObject => {
-    const told = withUsage(entry, receipt)
-    return schemeOf(entry.scheme, entry.network)?.responseOf?.(told) ?? settlementResponse(told)
+  const responseTo = (record: PaymentRecord, receipt: Receipt): JsonObject => {
+    const counted = withUsage(record, receipt)
+    return schemeOf(record.scheme, record.network)?.responseOf?.(counted) ?? settlementResponse(counted)
   }
   /** `form`: this protocol, in the version in which the payment came and is answered. */
   const take = (decoded: Decoded, form: PaymentProtocol): Detection => {
@@ -91,8 +91,8 @@ export function createX402({
     }
   }
   /** The signed receipts of a good answer, in the extensions of its settlement response. */
-  const withReceipts = (response: JsonObject, { entry, receipt, status }: Settled): JsonObject => {
-    const signed = status >= 200 && status < 300 ? receipts?.sign(entry, receipt) : undefined
+  const withReceipts = (response: JsonObject, { record, receipt, status }: Settled): JsonObject => {
+    const signed = status >= 200 && status < 300 ? receipts?.sign(record, receipt) : undefined
     return signed === undefined ? response : { ...response, extensions: receiptExtensions(signed) }
   }
   const protocol: Protocol = {
@@ -115,40 +115,41 @@ export function createX402({
         // Some clients send the text of the header.
         return typeof sent === 'string' ? readBase64(sent, takeAny) : takeAny(sent)
       },
-      receipt: (entry, receipt, status) => ({
-        [META_RESPONSE]: withReceipts(responseTo(entry, receipt), { entry, receipt, status }),
+      receipt: (record, receipt, status) => ({
+        [META_RESPONSE]: withReceipts(responseTo(record, receipt), { record, receipt, status }),
       }),
-      failure: (entry, code) => ({ [META_RESPONSE]: failureResponse(entry, code) }),
+      failure: (record, code) => ({ [META_RESPONSE]: failureResponse(record, code) }),
     },
     challenge,
-    resolve: async (entry) => (await schemeOf(entry.scheme, entry.network)?.resolve(entry)) ?? NOT_CONFIGURED,
-    resend: async (entry) => schemeOf(entry.scheme, entry.network)?.resend?.(entry),
-    resettle: async (entry, journal) => {
-      const scheme = schemeOf(entry.scheme, entry.network)
+    resolve: async (record) =>
+      (await schemeOf(record.scheme, record.network)?.resolve(record)) ?? NOT_CONFIGURED,
+    resend: async (record) => schemeOf(record.scheme, record.network)?.resend?.(record),
+    resettle: async (record, journal) => {
+      const scheme = schemeOf(record.scheme, record.network)
       if (scheme === undefined) return NOT_CONFIGURED
-      return (await scheme.resettle?.(entry, journal)) ?? SETTLEMENT_FAILED
+      return (await scheme.resettle?.(record, journal)) ?? SETTLEMENT_FAILED
     },
     lookAtBlocks: async ({ scheme, network }, blocks) =>
       (await schemeOf(scheme, network)?.lookAtBlocks(network, blocks)) ?? CANNOT_LOOK,
-    receiptHeaders: (entry, receipt, status) => ({
-      [RESPONSE]: encode(withReceipts(responseTo(entry, receipt), { entry, receipt, status })),
+    receiptHeaders: (record, receipt, status) => ({
+      [RESPONSE]: encode(withReceipts(responseTo(record, receipt), { record, receipt, status })),
     }),
-    failureHeaders: (entry, code) => ({ [RESPONSE]: encode(failureResponse(entry, code)) }),
+    failureHeaders: (record, code) => ({ [RESPONSE]: encode(failureResponse(record, code)) }),
     background: async () => {
       await Promise.all(schemes.map(async (scheme) => scheme.background?.()))
     },
   }
   const inV1: PaymentProtocol = {
     ...protocol,
-    receiptHeaders: (entry, receipt, status) => ({
-      [RESPONSE_V1]: encode(withReceipts(settlementInV1(receipt), { entry, receipt, status })),
+    receiptHeaders: (record, receipt, status) => ({
+      [RESPONSE_V1]: encode(withReceipts(settlementInV1(receipt), { record, receipt, status })),
     }),
-    failureHeaders: (entry, code) => ({ [RESPONSE_V1]: encode(failureInV1(entry, code)) }),
+    failureHeaders: (record, code) => ({ [RESPONSE_V1]: encode(failureInV1(record, code)) }),
     tools: {
-      receipt: (entry, receipt, status) => ({
-        [META_RESPONSE]: withReceipts(settlementInV1(receipt), { entry, receipt, status }),
+      receipt: (record, receipt, status) => ({
+        [META_RESPONSE]: withReceipts(settlementInV1(receipt), { record, receipt, status }),
       }),
-      failure: (entry, code) => ({ [META_RESPONSE]: failureInV1(entry, code) }),
+      failure: (record, code) => ({ [META_RESPONSE]: failureInV1(record, code) }),
     },
   }
   const takeV2 = (payment: unknown): Detection => take(readPayload(payment), protocol)
@@ -223,7 +224,7 @@ function withUsage({ usage }: PaymentRecord, receipt: Receipt): Receipt {
 
 /** An answer to a payment that has settled. */
 interface Settled {
-  readonly entry: PaymentRecord
+  readonly record: PaymentRecord
   readonly receipt: Receipt
   readonly status: number
 }

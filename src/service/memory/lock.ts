@@ -22,14 +22,14 @@ const TURN_MS = 50
  * alone, which takes ten seconds.
  */
 export async function hold(file: string): Promise<Hold> {
-  const claim = `${process.pid} ${startOf(process.pid)} ${where()}\n`
-  while (!claimed(file, claim)) {
+  const holder = `${process.pid} ${startOf(process.pid)} ${where()}\n`
+  while (!created(file, holder)) {
     const found = read(file)
     if (found === undefined) continue
-    if (await lives(file, found, claim)) throw new StoreRefusal(refusal(file, found))
+    if (await lives(file, found, holder)) throw new StoreRefusal(refusal(file, found))
     await removeStale(file, found)
   }
-  const held = (): boolean => read(file) === claim
+  const held = (): boolean => read(file) === holder
   const beat = setInterval(() => {
     if (held()) utimesSync(file, new Date(), new Date())
   }, BEAT_MS)
@@ -43,9 +43,9 @@ export async function hold(file: string): Promise<Hold> {
   }
 }
 
-function claimed(file: string, claim: string): boolean {
+function created(file: string, holder: string): boolean {
   try {
-    writeFileSync(file, claim, { flag: 'wx', mode: 0o600 })
+    writeFileSync(file, holder, { flag: 'wx', mode: 0o600 })
     return true
   } catch (error) {
     if (isCode(error, 'EEXIST')) return false
@@ -54,8 +54,8 @@ function claimed(file: string, claim: string): boolean {
 }
 
 /** Numbers of processes repeat: in every container, and after a restart. Time of start and place tell them apart. */
-async function lives(file: string, found: string, claim: string): Promise<boolean> {
-  if (found === claim) return true
+async function lives(file: string, found: string, holder: string): Promise<boolean> {
+  if (found === holder) return true
   const [pid = '', start, place] = found.trim().split(' ')
   if (place === where()) return startOf(Number(pid)) === start && start !== undefined
   const seen = beatOf(file)
@@ -94,12 +94,12 @@ function startOf(pid: number): string | undefined {
 }
 
 /**
- * Two processes may find the same stale file: one at a time removes it, and only the very claim it has judged, not the one
+ * Two processes may find the same stale file: one at a time removes it, and only the very file it has judged, not the one
  * that another has made meanwhile.
  */
 async function removeStale(file: string, found: string): Promise<void> {
   const turn = `${file}.turn`
-  for (let tries = 0; !claimed(turn, `${process.pid}\n`); tries += 1) {
+  for (let tries = 0; !created(turn, `${process.pid}\n`); tries += 1) {
     if (tries * TURN_MS >= SILENCE_MS)
       throw new StoreRefusal(`a process has died while it opened the memory store: delete ${turn}`)
     await delay(TURN_MS)

@@ -3,7 +3,7 @@ import { EXTERNAL, GAMES, TIMES, type Game, type TimeToBeat } from './igdb/shape
 import { JsonSource, type SourceOptions } from './json-source.ts'
 import type { Shape } from './shape.ts'
 import type { MetricsBySource } from './source-metrics.ts'
-import type { TwitchAccess } from './twitch/access.ts'
+import type { TwitchAccess } from './twitch/access-token.ts'
 import type { Runtime } from './runtime.ts'
 
 /** IGDB itself; a caller replaces what differs. */

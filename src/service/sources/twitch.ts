@@ -2,7 +2,7 @@ import type { Source } from 'ratecard/handler'
 import { JsonSource, type SourceOptions } from './json-source.ts'
 import type { MetricsBySource } from './source-metrics.ts'
 import { CATEGORIES, STREAMS, type Category, type Stream } from './twitch/shapes.ts'
-import type { TwitchAccess } from './twitch/access.ts'
+import type { TwitchAccess } from './twitch/access-token.ts'
 import type { Runtime } from './runtime.ts'
 
 /** Twitch itself; a caller replaces what differs. */

@@ -1,4 +1,4 @@
-import { STAND_IN_CREDENTIALS } from '../sources/twitch/access.ts'
+import { STAND_IN_CREDENTIALS } from '../sources/twitch/access-token.ts'
 import { GAMES } from './games.ts'
 import { json, type StandIn, type StandInRequest, type StandInResponse } from './stand-in.ts'
 

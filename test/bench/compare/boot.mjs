@@ -9,12 +9,12 @@ export async function bootAlone(shop) {
   node.set('down')
   const rows = await boot(shop, 'Started while the node is down', {}, async () => node.set('open'))
   const port = await freePort()
-  const { settlerKey, chain } = shop
+  const { signerKey, chain } = shop
   let facilitator
-  const settings = { facilitatorUrl: `http://127.0.0.1:${port}`, settlerKey: undefined, rpcUrl: undefined }
+  const settings = { facilitatorUrl: `http://127.0.0.1:${port}`, signerKey: undefined, rpcUrl: undefined }
   rows.push(
     ...(await boot(shop, 'Started while its facilitator over HTTP is down', settings, async () => {
-      facilitator = await startPeer('facilitator', { port, settlerKey, rpcUrl: chain.rpcUrl })
+      facilitator = await startPeer('facilitator', { port, signerKey, rpcUrl: chain.rpcUrl })
     })),
   )
   facilitator?.stop()

@@ -11,9 +11,9 @@ export const NETWORK = 'eip155:8453'
  * The facilitator of @x402/core with one key. One transaction is prepared and sent at a time: without that queue
  * concurrent settlements take the same account nonce, and viem's nonceManager leaves gaps when a broadcast fails.
  */
-export function createFacilitator({ rpcUrl, settlerKey }) {
+export function createFacilitator({ rpcUrl, signerKey }) {
   const wallet = createWalletClient({
-    account: privateKeyToAccount(settlerKey),
+    account: privateKeyToAccount(signerKey),
     chain: base,
     transport: http(rpcUrl),
     // viem looks for receipts every two seconds by itself: every figure would be a multiple of that.

@@ -227,7 +227,7 @@ async function untilEqual(ledger: Ledger, method: PaymentMethod): Promise<void> 
 
 async function recordsOf(ledger: Ledger): Promise<PaymentRecord[]> {
   const records: PaymentRecord[] = []
-  for await (const record of ledger.entries()) records.push(record)
+  for await (const record of ledger.records()) records.push(record)
   return records
 }
 

@@ -92,9 +92,9 @@ export async function openX402(
   node.onCall(async () => {
     await delay(random.between(0, CALL_MS))
   })
-  const settlerKey = randomKey()
-  await chain.setGas(addressOf(settlerKey), GAS)
-  secrets.add('the signer’s key', settlerKey.slice(2))
+  const signerKey = randomKey()
+  await chain.setGas(addressOf(signerKey), GAS)
+  secrets.add('the signer’s key', signerKey.slice(2))
   secrets.add('an RPC endpoint', node.url)
   const payTo = addressOf(randomKey())
   const { routes, sign: signFor, referenceOf, referenceOfKey, transactionOf } = scheme
@@ -106,7 +106,7 @@ export async function openX402(
     referenceOfKey,
     transactionOf,
     catalogYaml: `x402: { networks: [base], ${scheme.terms}, timeout: 60s }`,
-    env: { ...scheme.env, PAY_TO: payTo, SETTLER_PRIVATE_KEY: settlerKey, RPC_URL_8453: node.url },
+    env: { ...scheme.env, PAY_TO: payTo, SETTLER_PRIVATE_KEY: signerKey, RPC_URL_8453: node.url },
     header: 'payment-signature',
     wallet: async () => {
       const key = randomKey()

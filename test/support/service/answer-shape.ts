@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import { loadCatalog } from '../../../src/engine/catalog/load.ts'
+import { loadCatalog } from '../../../src/engine/catalog/load-catalog.ts'
 import { documentNames } from '../../../src/engine/documents/all.ts'
 import type { Answer, EnvelopedAnswer } from '../../../src/engine/handler.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../../src/engine/base/json.ts'

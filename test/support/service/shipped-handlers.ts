@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { Cache, createMemoryCache } from '../../../src/engine/cache/cache.ts'
-import { loadCatalog } from '../../../src/engine/catalog/load.ts'
+import { loadCatalog } from '../../../src/engine/catalog/load-catalog.ts'
 import { documentNames } from '../../../src/engine/documents/all.ts'
 import { createRevision } from '../../../src/engine/http/revision.ts'
 import type { Arguments, EnvelopedAnswer } from '../../../src/engine/handler.ts'

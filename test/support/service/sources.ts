@@ -13,7 +13,7 @@ import {
   STAND_IN_CREDENTIALS,
   TwitchAccess,
   type Credentials,
-} from '../../../src/service/sources/twitch/access.ts'
+} from '../../../src/service/sources/twitch/access-token.ts'
 
 /** The real runtime with short waits between attempts. */
 export const WORLD: Runtime = {

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { startStandIns, type StandIns } from '../../../src/service/stand-ins/stand-ins.ts'
-import { STAND_IN_CREDENTIALS } from '../../../src/service/sources/twitch/access.ts'
+import { STAND_IN_CREDENTIALS } from '../../../src/service/sources/twitch/access-token.ts'
 import { randomKey } from '../../support/payment.ts'
 import { startServer, type RunningServer } from '../../support/server.ts'
 

@@ -84,7 +84,7 @@ const shop = await openShop(
 )
 const secrets = new Secrets()
 secrets.add('an RPC endpoint', shop.node.url)
-secrets.add('the signer’s key', shop.settlerKey.slice(2))
+secrets.add('the signer’s key', shop.signerKey.slice(2))
 secrets.add('the token of the metrics', TOKEN)
 t.teardown(async () => {
   await shop.close()
@@ -183,7 +183,7 @@ t.test('exposes requests, payments and revenue from the ledger as metrics', asyn
   t.equal(value('ratecard_revenue_total', 'token="USDC"'), 0.02)
   t.equal(value('ratecard_cache_answers_total', 'result="hit"'), 1)
   t.equal(value('ratecard_payments_unknown'), 0)
-  const balance = value('ratecard_signer_balance', 'network="eip155:8453"', shop.settler, 'coin="ETH"')
+  const balance = value('ratecard_signer_balance', 'network="eip155:8453"', shop.signer, 'coin="ETH"')
   t.ok(balance > 0.9 && balance < 1, 'a coin, less the gas of two payments')
   t.equal(value('ratecard_gas_lost_last_hour', 'network="eip155:8453"'), 0)
   t.equal(value('ratecard_signer_oldest_unmined_seconds', 'network="eip155:8453"'), 0)
@@ -221,10 +221,10 @@ t.test('sums revenue exactly', async (t) => {
     ledgerFile: undefined,
   })
   for (let sale = 0; sale < 20; sale += 1) {
-    const entry = makeRecord(`x402:${sale}`)
-    const { network, payer } = entry
+    const record = makeRecord(`x402:${sale}`)
+    const { network, payer } = record
     const receipt = { transaction: `0x${sale}`, network, payer, amount: '1000' }
-    metrics.settle(entry, nextRecord(entry, { state: 'settled', receipt }))
+    metrics.settle(record, nextRecord(record, { state: 'settled', receipt }))
   }
   const { text } = await metrics.read()
   t.match(text, /^ratecard_revenue_total\{.*\} 0\.02$/m, 'and not 0.02000000000000001')

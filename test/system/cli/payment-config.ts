@@ -1,7 +1,7 @@
 import t from 'tap'
 import { join } from 'node:path'
 import { playMoneyProblems, sandboxProblems } from '../../../src/cli/payment-config.ts'
-import { VARIABLES } from '../../../src/engine/app/setting-names.ts'
+import { VARIABLES } from '../../../src/engine/app/option-names.ts'
 import type { Catalog } from '../../../src/engine/catalog/catalog.ts'
 import { openNetworks, type PaymentConfig } from '../../../src/engine/app/compose.ts'
 import { openLmdbLedger } from '../../../src/engine/ledger/lmdb/lmdb-ledger.ts'

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { compileText } from '../../../src/engine/catalog/load.ts'
+import { compileText } from '../../../src/engine/catalog/load-catalog.ts'
 import { documentNames } from '../../../src/engine/documents/all.ts'
 import { runLine } from '../../support/run-command.ts'
 import { runProgram } from '../../support/server.ts'

@@ -149,7 +149,7 @@ t.test('refuses sandbox money on a real network', async (t) => {
 
 t.test('refuses to send real money to well-known test keys', async (t) => {
   const sandbox = {
-    evm: { payerKey: `0x${'7'.repeat(64)}`, settlerKey: `0x${KEY}`, payTo: `0x${'3'.repeat(40)}` },
+    evm: { payerKey: `0x${'7'.repeat(64)}`, signerKey: `0x${KEY}`, payTo: `0x${'3'.repeat(40)}` },
   }
   const directory = t.testdir({ 'sandbox.json': JSON.stringify(sandbox) })
   for (const [env, name] of [

@@ -206,14 +206,14 @@ t.test('exits every time that a handler throws late while payments are written',
   const payers = [randomKey(), randomKey(), randomKey()]
   for (const key of payers) await chain.mint(addressOf(key), 1_000_000n)
   const attempt = async (): Promise<void> => {
-    const settlerKey = randomKey()
-    await chain.setGas(addressOf(settlerKey), 10n ** 18n)
+    const signerKey = randomKey()
+    await chain.setGas(addressOf(signerKey), 10n ** 18n)
     const server = await startServer({
       args: ['--catalog', shop.catalog, '--handlers', shop.handlers],
       env: {
         HOST: '127.0.0.1',
         PAY_TO: addressOf(randomKey()),
-        SETTLER_PRIVATE_KEY: settlerKey,
+        SETTLER_PRIVATE_KEY: signerKey,
         RPC_URL_8453: chain.rpcUrl,
       },
     })

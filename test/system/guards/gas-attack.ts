@@ -166,7 +166,7 @@ function startMining(shop: Shop) {
 /** Wei that the settling account has paid for what moved nothing, from the receipts of its transactions. */
 async function lostGas(shop: Shop): Promise<bigint> {
   const { client } = openChainControl(shop.chain)
-  const settler = shop.settler.toLowerCase()
+  const settler = shop.signer.toLowerCase()
   let lost = 0n
   for (let number = await client.getBlockNumber(); number > 0n; number -= 1n) {
     const { transactions } = await client.getBlock({ blockNumber: number, includeTransactions: true })

@@ -60,11 +60,11 @@ function end(pid: number): void {
   }
 }
 
-t.test('creates a funded wallet and a settler with gas', async (t) => {
+t.test('creates a funded wallet and a signer with gas', async (t) => {
   const directory = t.testdir()
   const sandbox = await open(directory)
   t.teardown(() => sandbox.stop())
-  const { rpcUrl, chainId, asset, payerKey, settlerKey, payTo } = sandbox.evm
+  const { rpcUrl, chainId, asset, payerKey, signerKey, payTo } = sandbox.evm
   const { tempo, svm } = sandbox
   if (svm === undefined) throw new Error('litesvm is not installed')
   t.same(json(directory, 'sandbox.json'), {
@@ -104,7 +104,7 @@ t.test('creates a funded wallet and a settler with gas', async (t) => {
   t.equal(json(directory, 'sandbox', 'state.json').tempo.secretKey, tempo.secretKey)
   t.equal(await balance(rpcUrl, asset, privateKeyToAddress(payerKey)), 1_000_000_000n)
   const client = createPublicClient({ transport: http(rpcUrl) })
-  for (const key of [payerKey, settlerKey]) {
+  for (const key of [payerKey, signerKey]) {
     t.ok((await client.getBalance({ address: privateKeyToAddress(key) })) > 10n ** 18n)
   }
   const { refundKey } = json(directory, 'sandbox', 'state.json')
@@ -121,7 +121,7 @@ t.test('creates a funded wallet and a settler with gas', async (t) => {
       ...[
         payTo,
         tempo.recipient,
-        ...[payerKey, settlerKey, tempo.payerKey, refundKey].map((key) => privateKeyToAddress(key)),
+        ...[payerKey, signerKey, tempo.payerKey, refundKey].map((key) => privateKeyToAddress(key)),
       ].map((each) => each.toLowerCase()),
       payer,
       feePayer,
@@ -214,7 +214,7 @@ t.test('sets the ledger of a lost chain aside', async (t) => {
   t.equal(existsSync(second.ledgerDirectory), false)
   t.same(lines, [`sandbox: the chain of the last run is gone, its ledger is now ${aside}`])
   t.not(second.evm.payerKey, first.evm.payerKey)
-  t.not(second.evm.settlerKey, first.evm.settlerKey)
+  t.not(second.evm.signerKey, first.evm.signerKey)
   t.not(second.evm.payTo, first.evm.payTo)
   t.not(second.tempo.payerKey, first.tempo.payerKey)
   t.not(second.tempo.recipient, first.tempo.recipient)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { loadCatalog } from '../../../src/engine/catalog/load.ts'
+import { loadCatalog } from '../../../src/engine/catalog/load-catalog.ts'
 import { documentNames } from '../../../src/engine/documents/all.ts'
 import { schemaDifferences } from '../../support/service/answer-shape.ts'
 import { writeOpenCatalog } from '../../fuzz/support/open-catalog.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { join } from 'node:path'
-import { importHandlers } from '../../../src/cli/load.ts'
+import { importHandlers } from '../../../src/cli/load-handlers.ts'
 
 t.test('loads exactly the exports that are handlers', async (t) => {
   const folder = (text: string): string =>

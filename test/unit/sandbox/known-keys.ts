@@ -26,7 +26,7 @@ t.test('knows the addresses of its own sandbox, on every chain in it', async (t)
     }),
     sandbox: {
       'state.json': JSON.stringify({
-        evm: { payerKey: FIRST_KEY, settlerKey: SECOND_KEY, genesis: `0x${'11'.repeat(32)}` },
+        evm: { payerKey: FIRST_KEY, signerKey: SECOND_KEY, genesis: `0x${'11'.repeat(32)}` },
         refundKey: THIRD_KEY,
       }),
     },

@@ -1,5 +1,10 @@
 import { keccak256 } from 'js-sha3'
-import { word } from './chain.ts'
+import type { Address } from '../../base/address.ts'
+
+/** A number or an address as a word of the ABI or an event topic: 64 hexadecimal digits. */
+export function word(value: bigint | Address): string {
+  return (typeof value === 'bigint' ? value.toString(16) : value.slice(2).toLowerCase()).padStart(64, '0')
+}
 
 /** The first four bytes of calldata, which name the function, in hexadecimal digits. */
 export function selector(signature: string): string {

@@ -1,7 +1,7 @@
 import type { Address } from '../../base/address.ts'
 import { isJsonObject, type JsonObject } from '../../base/json.ts'
 import { type Deadline, type RpcTransport, systemRuntime } from '../../base/runtime.ts'
-import type { Log, LogFilter, Span } from './event-log.ts'
+import type { Log, LogFilter, BlockRange } from './event-log.ts'
 import { type Rpc, createRpc, type RpcAnswer } from './json-rpc.ts'
 
 const asHex = (result: unknown): `0x${string}` | undefined =>
@@ -12,11 +12,6 @@ const asQuantity = (result: unknown): bigint | undefined =>
 
 export function isHex(value: unknown): value is `0x${string}` {
   return typeof value === 'string' && /^0x[0-9a-fA-F]*$/.test(value)
-}
-
-/** A number or an address as a word of the ABI or an event topic: 64 hexadecimal digits. */
-export function word(value: bigint | Address): string {
-  return (typeof value === 'bigint' ? value.toString(16) : value.slice(2).toLowerCase()).padStart(64, '0')
 }
 
 export interface TransactionReceipt {
@@ -186,7 +181,7 @@ export class Chain {
   }
 
   /** Nodes refuse spans with too many blocks or logs, each in its own words. */
-  logs({ address, topics }: LogFilter, { from, to }: Span): Promise<RpcAnswer<readonly Log[]>> {
+  logs({ address, topics }: LogFilter, { from, to }: BlockRange): Promise<RpcAnswer<readonly Log[]>> {
     const filter = { address, topics, fromBlock: asNumber(from), toBlock: asNumber(to) }
     return this.#rpc.askAlone('eth_getLogs', [filter], asLogs)
   }

@@ -18,7 +18,7 @@ export interface LogFilter {
 }
 
 /** Blocks from the first to the last, both included. */
-export interface Span {
+export interface BlockRange {
   readonly from: bigint
   readonly to: bigint
 }

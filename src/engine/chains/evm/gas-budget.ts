@@ -12,12 +12,12 @@ import {
   type Standing,
 } from './gas-shares.ts'
 
-/** How long a claim lasts when its process stops, and how often it is renewed or reduced. */
-const CLAIM_MS = 60_000
+/** How long a part lasts when its process stops, and how often it is renewed or reduced. */
+const PART_MS = 60_000
 const MAINTENANCE_MS = 5_000
-/** A claim is larger than what is needed by this part of the budget, so that the ledger is written to rarely. */
+/** A process takes more than it needs by this fraction of the budget, so that the ledger is written to rarely. */
 const SPARE = 16n
-/** The part of the budget above which a claim is reduced at once. */
+/** The fraction of the budget above which a part is reduced at once. */
 const LARGE = 4n
 
 interface GasBudgetSettings {
@@ -47,7 +47,8 @@ export function riskOf({ payer, nonce }: { readonly payer: string; readonly nonc
 /** `in flight`: there will be room once others have settled. `lost`: not before losses are an hour old. */
 export type GasHold = 'held' | 'in flight' | 'lost'
 
-interface Claim {
+/** What one process has taken of the budget for one standing. */
+interface Part {
   readonly fact: string
   readonly wei: bigint
   /** Other processes may wait for what a large one does not need any more. */
@@ -58,13 +59,13 @@ interface Claim {
  * Keeps what transactions in flight may lose, and what was lost in the last hour, within the budget: over all processes
  * of a ledger, altogether and for each standing. While nothing is lost or in flight, one transaction can always be sent.
  *
- * Each process claims a part in the ledger and gives it out itself. Two that claim at the same time both see more than
+ * Each process takes a part, in the ledger, and gives it out itself. Two that take at the same time both see more than
  * there is, and both step back.
  */
 export class GasBudget {
   readonly #settings: GasBudgetSettings
   readonly #held = new Map<string, GasAtRisk & { until: number }>()
-  readonly #claims = new Map<Standing, Claim>()
+  readonly #parts = new Map<Standing, Part>()
   #turn: Promise<unknown> = Promise.resolve()
   #number = 0
   #stop: (() => void) | undefined
@@ -81,13 +82,13 @@ export class GasBudget {
   }
 
   /**
-   * Claims a part before the first transaction needs it, while something else is being stored. Without it, and when it
-   * fails, `hold` claims.
+   * Takes a part before the first transaction needs it, while something else is being stored. Without it, and when it
+   * fails, `hold` takes it.
    */
   prepare({ standing, wei }: Pick<GasAtRisk, 'standing' | 'wei'>, budget: bigint): void {
-    if (this.#claims.has(standing)) return
+    if (this.#parts.has(standing)) return
     this.#turn = this.#turn
-      .then(async () => this.#claims.has(standing) || (await this.#claim(standing, wei, wei, budget)))
+      .then(async () => this.#parts.has(standing) || (await this.#take(standing, wei, wei, budget)))
       .catch(() => undefined)
   }
 
@@ -111,15 +112,15 @@ export class GasBudget {
       return
     }
     this.#held.delete(id)
-    const claim = this.#claims.get(held.standing)
-    if (claim?.size === 'large' && this.#inFlight(held.standing) <= claim.wei / 2n)
+    const part = this.#parts.get(held.standing)
+    if (part?.size === 'large' && this.#inFlight(held.standing) <= part.wei / 2n)
       // The maintenance tries again.
       void this.giveBack().catch(() => undefined)
   }
 
-  /** Gives back what is claimed and not in flight. After a loss: what it has used up must not be given out again. */
+  /** Gives back what is taken and not in flight. After a loss: what it has used up must not be given out again. */
   async giveBack(): Promise<void> {
-    const reduced = this.#turn.then(() => this.#fitClaims())
+    const reduced = this.#turn.then(() => this.#fitParts())
     this.#turn = reduced.catch(() => undefined)
     await reduced
   }
@@ -128,8 +129,7 @@ export class GasBudget {
     const { id, standing, wei } = risk
     const needed = this.#inFlight(standing, id) + wei
     if (standing === 'new' && !(await this.#hasRoom(risk, needed, budget))) return 'in flight'
-    const outcome =
-      needed <= this.#claimed(standing) ? 'held' : await this.#claim(standing, needed, wei, budget)
+    const outcome = needed <= this.#taken(standing) ? 'held' : await this.#take(standing, needed, wei, budget)
     if (outcome === 'held') this.#held.set(id, { ...risk, until: Infinity })
     return outcome
   }
@@ -151,40 +151,37 @@ export class GasBudget {
     return sum
   }
 
-  #claimed(standing: Standing): bigint {
-    return this.#claims.get(standing)?.wei ?? 0n
+  #taken(standing: Standing): bigint {
+    return this.#parts.get(standing)?.wei ?? 0n
   }
 
-  async #claim(standing: Standing, needed: bigint, wei: bigint, budget: bigint): Promise<GasHold> {
+  async #take(standing: Standing, needed: bigint, wei: bigint, budget: bigint): Promise<GasHold> {
     for (const amount of [needed + budget / SPARE, needed]) {
-      const claim = await this.#write(standing, amount, amount > budget / LARGE ? 'large' : 'small')
-      const [lost, claimed] = await Promise.all([
-        this.#settings.losses.read(),
-        this.#readClaims(standing, claim),
-      ])
+      const part = await this.#write(standing, amount, amount > budget / LARGE ? 'large' : 'small')
+      const [lost, taken] = await Promise.all([this.#settings.losses.read(), this.#readParts(standing, part)])
       // A share counts against those of payers that are better known.
       const widened = STANDINGS.slice(0, STANDINGS.indexOf(standing) + 1)
       const fits = (both: (counted: Standing) => bigint): boolean =>
         widened.every((counted) => both(counted) <= shareOf(counted, budget))
-      const isFirst = countedWith('known', lost) === 0n && countedWith('known', claimed) === wei
-      if (isFirst || fits((counted) => countedWith(counted, lost) + countedWith(counted, claimed))) {
-        await this.#replace(standing, claim)
+      const isFirst = countedWith('known', lost) === 0n && countedWith('known', taken) === wei
+      if (isFirst || fits((counted) => countedWith(counted, lost) + countedWith(counted, taken))) {
+        await this.#replace(standing, part)
         return 'held'
       }
-      await this.#remove(standing, claim)
+      await this.#remove(standing, part)
       if (countedWith('known', lost) > 0n && !fits((counted) => countedWith(counted, lost) + wei))
         return 'lost'
     }
     return 'in flight'
   }
 
-  /** Wei that all processes claim; for this one, the new claim in place of the old one. */
-  async #readClaims(standing: Standing, claim: Claim): Promise<ByStanding> {
+  /** Wei that all processes have taken; of this one, the new part in place of the old one. */
+  async #readParts(standing: Standing, part: Part): Promise<ByStanding> {
     const { ledger, now, owner } = this.#settings
     const sums = { known: 0n, new: 0n, code: 0n }
     await Promise.all(
       STANDINGS.map(async (each) => {
-        const mine = each === standing ? claim.fact : this.#claims.get(each)?.fact
+        const mine = each === standing ? part.fact : this.#parts.get(each)?.fact
         for (const fact of await ledger.listExpiring(this.#nameOf(each), now())) {
           const [maker, wei = '0'] = fact.split(' ')
           if (maker !== owner || fact === mine) sums[each] += BigInt(wei)
@@ -194,32 +191,32 @@ export class GasBudget {
     return sums
   }
 
-  async #write(standing: Standing, wei: bigint, size: Claim['size']): Promise<Claim> {
+  async #write(standing: Standing, wei: bigint, size: Part['size']): Promise<Part> {
     const { ledger, now, owner } = this.#settings
     this.#number += 1
     const fact = `${owner} ${wei} ${this.#number}`
-    await ledger.addExpiring(this.#nameOf(standing), fact, now() + CLAIM_MS)
+    await ledger.addExpiring(this.#nameOf(standing), fact, now() + PART_MS)
     return { fact, wei, size }
   }
 
-  async #replace(standing: Standing, claim: Claim): Promise<void> {
-    const previous = this.#claims.get(standing)
-    this.#claims.set(standing, claim)
+  async #replace(standing: Standing, part: Part): Promise<void> {
+    const previous = this.#parts.get(standing)
+    this.#parts.set(standing, part)
     if (previous !== undefined) await this.#remove(standing, previous)
     this.#stop ??= this.#settings.every(MAINTENANCE_MS, () => void this.#maintain())
   }
 
-  async #remove(standing: Standing, { fact }: Claim): Promise<void> {
+  async #remove(standing: Standing, { fact }: Part): Promise<void> {
     await this.#settings.ledger.addExpiring(this.#nameOf(standing), fact, 0)
   }
 
   #maintain(): Promise<unknown> {
     const done = this.#turn.then(async () => {
-      await this.#fitClaims()
+      await this.#fitParts()
       const { ledger, now } = this.#settings
-      for (const [standing, { fact }] of this.#claims)
-        await ledger.addExpiring(this.#nameOf(standing), fact, now() + CLAIM_MS)
-      if (this.#claims.size > 0) return
+      for (const [standing, { fact }] of this.#parts)
+        await ledger.addExpiring(this.#nameOf(standing), fact, now() + PART_MS)
+      if (this.#parts.size > 0) return
       this.#stop?.()
       this.#stop = undefined
     })
@@ -228,14 +225,14 @@ export class GasBudget {
     return this.#turn
   }
 
-  async #fitClaims(): Promise<void> {
-    for (const [standing, claim] of this.#claims) {
+  async #fitParts(): Promise<void> {
+    for (const [standing, part] of this.#parts) {
       const needed = this.#inFlight(standing)
       if (needed === 0n) {
-        this.#claims.delete(standing)
-        await this.#remove(standing, claim)
-      } else if (needed < claim.wei)
-        await this.#replace(standing, await this.#write(standing, needed, claim.size))
+        this.#parts.delete(standing)
+        await this.#remove(standing, part)
+      } else if (needed < part.wei)
+        await this.#replace(standing, await this.#write(standing, needed, part.size))
     }
   }
 

@@ -1,6 +1,6 @@
 import { type Address } from '../../base/address.ts'
 import { type Chain, type SentCall, type TransactionReceipt } from './chain.ts'
-import type { Span, Log, LogFilter } from './event-log.ts'
+import type { BlockRange, Log, LogFilter } from './event-log.ts'
 import type { RpcAnswer } from './json-rpc.ts'
 
 /** The node did not answer, or not completely. The message is for the operator and contains nothing from the node. */
@@ -23,7 +23,7 @@ interface LogScannerSettings {
 
 /** The logs of consecutive blocks. */
 interface FoundLogs {
-  readonly span: Span
+  readonly span: BlockRange
   readonly logs: readonly Log[]
 }
 
@@ -90,7 +90,7 @@ export class LogScanner {
   }
 
   /** Logs from the first block to the last, in as many steps as the node requires. */
-  async *logs(filter: LogFilter, { from, to }: Span): AsyncGenerator<FoundLogs> {
+  async *logs(filter: LogFilter, { from, to }: BlockRange): AsyncGenerator<FoundLogs> {
     const { chain, sleep } = this.#settings
     let width = WIDEST
     for (let first = from; first <= to;) {
@@ -112,7 +112,7 @@ export class LogScanner {
 }
 
 /** The blocks from the first of these logs to the last. */
-export function spanOf(logs: readonly Log[]): Span {
+export function spanOf(logs: readonly Log[]): BlockRange {
   const blocks = logs.map(({ block }) => block)
   const [first = 0n] = blocks
   return {

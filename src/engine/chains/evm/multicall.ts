@@ -1,6 +1,7 @@
 import type { Address } from '../../base/address.ts'
 import type { Clock } from '../../base/poll.ts'
-import { word, type Chain, type Sender } from './chain.ts'
+import { word } from './abi.ts'
+import type { Chain, Sender } from './chain.ts'
 import type { TransactionCall } from './transaction.ts'
 
 /** Multicall3, at the same address on every network of the table: https://github.com/mds1/multicall3. */

@@ -1,5 +1,5 @@
 import { type Address, sameAddress, isAddress, toChecksum } from '../../base/address.ts'
-import { word } from './chain.ts'
+import { word } from './abi.ts'
 import type { LogFilter, Log } from './event-log.ts'
 
 /** keccak256 of `Transfer(address,address,uint256)` (ERC-20). */

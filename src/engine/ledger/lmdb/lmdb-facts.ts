@@ -10,7 +10,7 @@ interface Fact {
 /** Keys are limited in characters and length, names and facts are not. */
 type FactKey = [name: string, fact: string]
 
-/** Facts that expire, by name. All but `recall` and `haveEnded` are called in a transaction. */
+/** Facts that expire, by name. All but `listExpiring` and `haveEnded` are called in a transaction. */
 export function openFacts(root: RootDatabase) {
   const facts = root.openDB<Fact, FactKey>({ name: 'facts', encoding: 'json' })
   const ends = root.openDB<string, [number, ...FactKey]>({ name: 'ends', encoding: 'string' })
@@ -24,12 +24,12 @@ export function openFacts(root: RootDatabase) {
   const unexpired = (name: string, now: number): Fact[] =>
     Array.from(facts.getRange(under(name))).flatMap(({ value }) => (value.until > now ? [value] : []))
   return {
-    remember: (name: string, fact: string, until: number): number => {
+    addExpiring: (name: string, fact: string, until: number): number => {
       put(name, fact, until)
       return facts.getKeysCount(under(name))
     },
     /** Undefined, or when the amount fits. */
-    rememberWithin: (
+    addWithinLimit: (
       name: string,
       amount: LimitedAmount,
       { count, sum }: AmountLimit,
@@ -48,7 +48,7 @@ export function openFacts(root: RootDatabase) {
       if (fits === undefined) put(name, fact, amount.until)
       return fits
     },
-    recall: (name: string, now: number): string[] => unexpired(name, now).map(({ fact }) => fact),
+    listExpiring: (name: string, now: number): string[] => unexpired(name, now).map(({ fact }) => fact),
     /** Whether any fact has expired. */
     haveEnded: (now: number): boolean => Array.from(ends.getKeys({ end: [now + 1], limit: 1 })).length > 0,
     /** Deletes some of the expired facts. */

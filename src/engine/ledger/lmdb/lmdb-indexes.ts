@@ -76,6 +76,6 @@ function buyerKey({ buyerKey: buyer, createdAt, id }: PaymentRecord): [string, n
   return [buyer, createdAt, id]
 }
 
-function foundKey(name: string, entry: PaymentRecord | undefined): [string, number, string] {
-  return [name, entry?.createdAt ?? 0, entry?.id ?? '']
+function foundKey(name: string, record: PaymentRecord | undefined): [string, number, string] {
+  return [name, record?.createdAt ?? 0, record?.id ?? '']
 }

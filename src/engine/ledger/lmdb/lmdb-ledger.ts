@@ -65,10 +65,10 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
   const read = (id: string): PaymentRecord | undefined => {
     const text = payments.get(id)
     if (text === undefined) return undefined
-    const { dispatch, ...entry } = decodeRecord(text)
-    if (dispatch === undefined) return entry
+    const { dispatch, ...record } = decodeRecord(text)
+    if (dispatch === undefined) return record
     const order = orders.get(id)
-    return { ...entry, dispatch: order === undefined ? dispatch : withPaymentOrder(dispatch, order) }
+    return { ...record, dispatch: order === undefined ? dispatch : withPaymentOrder(dispatch, order) }
   }
   /** Stored texts: a record whose text is unchanged need not be decoded for a comparison. */
   const texts = new WeakMap<PaymentRecord, string>()
@@ -123,12 +123,12 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
     check: async () => check(),
     get: async (key) => read(paymentId(key)),
     find: async (id) => read(id),
-    insert: async (entry) => {
+    insert: async (record) => {
       check()
       return change(() => {
-        const [standing] = found([entry.id, ...indexes.identified(entry)])
+        const [standing] = found([record.id, ...indexes.identified(record)])
         if (standing !== undefined) return standing
-        put(undefined, entry)
+        put(undefined, record)
         return undefined
       })
     },
@@ -140,8 +140,8 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
     },
     commit: commitAll,
     replace: (previous, next) => commitAll([{ previous, next }]),
-    remove: (entry) => commitAll([{ previous: entry, next: undefined }]),
-    entries: async function* () {
+    remove: (record) => commitAll([{ previous: record, next: undefined }]),
+    records: async function* () {
       let last: Age | undefined
       for (;;) {
         const ages = indexes.after(last, PAGE)
@@ -153,7 +153,7 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
       }
     },
     search: async (term, limit, before) =>
-      found(indexes.search(term, limit, before)).filter((entry) => fitsSearch(entry, term)),
+      found(indexes.search(term, limit, before)).filter((record) => fitsSearch(record, term)),
     totals: {
       read: (kind, from, to) => totals.read(kind, from, to),
       rebuild: async () => {
@@ -184,17 +184,17 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
     undelivered: async (buyer, since, limit) => found(indexes.undelivered(buyer, since, limit)),
     addExpiring: async (name, fact, until) => {
       check()
-      return change(() => facts.remember(name, fact, until))
+      return change(() => facts.addExpiring(name, fact, until))
     },
     addWithinLimit: async (name, amount, limit, now) => {
       check()
-      return change(() => facts.rememberWithin(name, amount, limit, now))
+      return change(() => facts.addWithinLimit(name, amount, limit, now))
     },
     listExpiring: async (name, now) => {
       check()
       // Nobody waits for it: those that have expired are not listed.
       if (facts.haveEnded(now)) joinNext(FORGOTTEN_MS, () => facts.forget(now)).catch(() => undefined)
-      return facts.recall(name, now)
+      return facts.listExpiring(name, now)
     },
     lease: (name, owner, now, until) =>
       change((): Lease | undefined => {

@@ -71,15 +71,15 @@ export function followReopening(first: Ledger, open: () => Promise<Ledger>): Led
     check: () => trusted((ledger) => ledger.check()),
     get: (key) => current.get(key),
     find: (id) => current.find(id),
-    insert: (entry) => trusted((ledger) => ledger.insert(entry)),
+    insert: (record) => trusted((ledger) => ledger.insert(record)),
     states: {
       get: (name) => current.states.get(name),
       list: (prefix) => current.states.list(prefix),
     },
     commit: (changes, states) => current.commit(changes, states),
     replace: (previous, next) => current.replace(previous, next),
-    remove: (entry) => current.remove(entry),
-    entries: () => current.entries(),
+    remove: (record) => current.remove(record),
+    records: () => current.records(),
     search: (term, limit, before) => current.search(term, limit, before),
     totals: {
       read: (kind, from, to) => current.totals.read(kind, from, to),

@@ -29,7 +29,7 @@ export interface RedisLedgerSettings {
  *
  * Throws `LedgerError` when Redis cannot be reached, is not set up for a ledger or holds one of another format. A
  * change that was under way when the connection was lost rejects too, and may have been made: the next change of the
- * entry shows it.
+ * record shows it.
  */
 export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSettings): Promise<Ledger> {
   const connection = await connectRedis(url, replicas)
@@ -147,7 +147,7 @@ export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSe
       const span = [start, `(${timeOf(until + 1)}`] as const
       const ids = (await ask((redis) => redis.zrangebylex(KEYS.ages, ...span))).map(idOf)
       const page = await found(ids)
-      const totals = page.flatMap((entry) => totalChanges(undefined, entry))
+      const totals = page.flatMap((record) => totalChanges(undefined, record))
       const place = { from, until, span }
       const counted = await once((identity) =>
         scripts.countTotals(identity, page.map(namesOf), place, totals),
@@ -183,10 +183,10 @@ export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSe
     },
     get: (key) => find(paymentId(key)),
     find,
-    insert: async (entry) => {
+    insert: async (record) => {
       await check()
       const standing = await once((identity) =>
-        scripts.insert(identity, storedOf(entry), storedTotals(undefined, entry)),
+        scripts.insert(identity, storedOf(record), storedTotals(undefined, record)),
       )
       return typeof standing === 'string' ? entryOf(standing) : undefined
     },
@@ -214,8 +214,8 @@ export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSe
     },
     commit,
     replace: (previous, next) => commit([{ previous, next }]),
-    remove: (entry) => commit([{ previous: entry, next: undefined }]),
-    entries: async function* () {
+    remove: (record) => commit([{ previous: record, next: undefined }]),
+    records: async function* () {
       let last = '-'
       for (;;) {
         const after = last
@@ -233,7 +233,7 @@ export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSe
       const ids = (await ask((redis) => redis.zrevrangebylex(key, newest, oldest, 'LIMIT', 0, limit))).map(
         idOf,
       )
-      return (await found(ids)).filter((entry) => fitsSearch(entry, term))
+      return (await found(ids)).filter((record) => fitsSearch(record, term))
     },
     totals: {
       read: async function* (kind, from, to) {
@@ -260,7 +260,7 @@ export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSe
       const ids = await ask((redis) => redis.zrangebyscore(KEYS.dues(queue), '-inf', now, 'LIMIT', 0, limit))
       // Another process may have processed one of them since.
       return (await found(ids)).filter(
-        (entry) => entry.due !== undefined && entry.due <= now && queueOf(entry) === queue,
+        (record) => record.due !== undefined && record.due <= now && queueOf(record) === queue,
       )
     },
     undelivered: async (buyer, since, limit) => {
@@ -273,16 +273,16 @@ export async function openRedisLedger({ url, settings, replicas }: RedisLedgerSe
     },
     addExpiring: async (name, fact, until) => {
       await check()
-      return Number(await again((identity) => scripts.remember(identity, name, fact, until)))
+      return Number(await again((identity) => scripts.addExpiring(identity, name, fact, until)))
     },
     addWithinLimit: async (name, amount, limit, now) => {
       await check()
-      const fits = await again((identity) => scripts.rememberWithin(identity, name, amount, limit, now))
+      const fits = await again((identity) => scripts.addWithinLimit(identity, name, amount, limit, now))
       return fits === null ? undefined : Number(fits)
     },
     listExpiring: async (name, now) => {
       await check()
-      const facts = await again((identity) => scripts.recall(identity, name, now))
+      const facts = await again((identity) => scripts.listExpiring(identity, name, now))
       return Array.isArray(facts) ? facts.map(String) : []
     },
     lease: async (name, owner, now, until) => {
@@ -316,15 +316,15 @@ function runIn(redis: Redis, { lua, keys, values }: Script): Promise<unknown> {
 }
 
 /** The keys under which a record is found. */
-function namesOf(entry: PaymentRecord): Pick<Stored, 'id' | 'token' | 'age' | 'undelivered' | 'found'> {
-  const { id, buyerKey: buyer, createdAt } = entry
+function namesOf(record: PaymentRecord): Pick<Stored, 'id' | 'token' | 'age' | 'undelivered' | 'found'> {
+  const { id, buyerKey: buyer, createdAt } = record
   const age = `${timeOf(createdAt)}:${id}`
   return {
     id,
-    token: casToken(entry),
+    token: casToken(record),
     age,
-    undelivered: isUndelivered(entry) ? `${buyer}:${age}` : '',
-    found: searchNames(entry)
+    undelivered: isUndelivered(record) ? `${buyer}:${age}` : '',
+    found: searchNames(record)
       .map((name) => `${name}:${age}`)
       .join('\n'),
   }
@@ -338,12 +338,12 @@ function storedTotals(
   return totalChanges(previous, next).map((change) => ({ createdAt, change }))
 }
 
-function storedOf(entry: PaymentRecord): Stored {
-  const { due, identifier } = entry
+function storedOf(record: PaymentRecord): Stored {
+  const { due, identifier } = record
   return {
-    ...namesOf(entry),
-    record: encodeRecord(entry),
-    queue: queueOf(entry),
+    ...namesOf(record),
+    record: encodeRecord(record),
+    queue: queueOf(record),
     due: due === undefined ? '' : String(due),
     identifier: identifier ?? '',
   }

@@ -375,7 +375,7 @@ export function addCounts(
   return { lua, keys, values: [...values, ...Array.from(counts).flat()] }
 }
 
-export function remember(identity: StoreIdentity, name: string, fact: string, until: number): Script {
+export function addExpiring(identity: StoreIdentity, name: string, fact: string, until: number): Script {
   return guarded(
     identity,
     { facts: KEYS.facts(name), ends: KEYS.ends },
@@ -390,7 +390,7 @@ export function remember(identity: StoreIdentity, name: string, fact: string, un
  * Keeps an amount under a name within a limit, and returns nothing; or the time at which it fits. Lua counts in doubles,
  * which are exact here: a sum is at most the limit, which is far below 2^53.
  */
-export function rememberWithin(
+export function addWithinLimit(
   identity: StoreIdentity,
   name: string,
   amount: LimitedAmount,
@@ -429,7 +429,7 @@ export function rememberWithin(
 }
 
 /** Returns the facts of a name. Deletes expired ones, and some names whose facts have all expired. */
-export function recall(identity: StoreIdentity, name: string, now: number): Script {
+export function listExpiring(identity: StoreIdentity, name: string, now: number): Script {
   return guarded(
     identity,
     { facts: KEYS.facts(name), ends: KEYS.ends },

@@ -1,6 +1,6 @@
 import type { Address } from '../../base/address.ts'
-import { bytes, selector } from '../../chains/evm/abi.ts'
-import { word, type Chain } from '../../chains/evm/chain.ts'
+import { bytes, selector, word } from '../../chains/evm/abi.ts'
+import type { Chain } from '../../chains/evm/chain.ts'
 import type { ChannelConfig, ChannelId } from '../../base/channel-config.ts'
 import type { ChannelMirror } from './channel-mirror.ts'
 import { CHANNELS, DEPOSIT_COLLECTOR } from '../../base/channel-contracts.ts'

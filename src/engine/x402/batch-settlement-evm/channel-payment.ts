@@ -22,7 +22,7 @@ import { creditOf, type ChannelNetwork } from './channel-network.ts'
 import type { ChannelPayload } from './channel-payload.ts'
 import { checkDeposit, isSignedByPayer, makeDeposit, simulateDeposit } from './deposit.ts'
 import type { Deposit } from './sent-deposit.ts'
-import { mirrored, refresh, CANNOT_READ } from './mirrored.ts'
+import { mirrored, refresh, CANNOT_READ } from './refresh-mirror.ts'
 import { channelIdOf, voucherDigest } from './typed-data.ts'
 import { channelState, corrective } from './wire.ts'
 

@@ -5,7 +5,7 @@ import type { ChannelId } from '../../base/channel-config.ts'
 import { readMirror } from './channel-mirror.ts'
 import { FRESH_MS, type ChannelNetwork } from './channel-network.ts'
 import { CHANNELS } from '../../base/channel-contracts.ts'
-import { refresh } from './mirrored.ts'
+import { refresh } from './refresh-mirror.ts'
 
 /** How far the chain was watched: kept in the ledger, for all processes. */
 interface Watched {

@@ -11,7 +11,7 @@ import { creditOf, type ChannelNetwork } from './channel-network.ts'
 import { sendCall } from './channel-transaction.ts'
 import { rowOf, signClaim } from './claim-row.ts'
 import { CHANNELS } from '../../base/channel-contracts.ts'
-import { refresh } from './mirrored.ts'
+import { refresh } from './refresh-mirror.ts'
 import { endRefund } from './refund.ts'
 
 /** Channels of one transaction: about 2.6 million gas, far below the limit of every network. */

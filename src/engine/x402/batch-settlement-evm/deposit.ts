@@ -11,7 +11,7 @@ import { distrustMirror } from './channel-mirror.ts'
 import type { ChannelNetwork } from './channel-network.ts'
 import { sendCall, type Outcome } from './channel-transaction.ts'
 import { CHANNELS } from '../../base/channel-contracts.ts'
-import { noteMined, refresh } from './mirrored.ts'
+import { noteMined, refresh } from './refresh-mirror.ts'
 import { recordDeposit, type Deposit } from './sent-deposit.ts'
 import { depositDigest, depositNonce, type DepositAuthorization } from './typed-data.ts'
 

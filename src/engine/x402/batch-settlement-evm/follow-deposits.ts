@@ -4,7 +4,7 @@ import type { SchemeState } from '../../ledger/scheme-state.ts'
 import { changeAccount, readAccount } from './channel-account.ts'
 import type { ChannelNetwork } from './channel-network.ts'
 import { isTaken, sendDeposit } from './deposit.ts'
-import { refresh } from './mirrored.ts'
+import { refresh } from './refresh-mirror.ts'
 import { listDeposits, recordDeposit, type Deposit, type SentDeposit } from './sent-deposit.ts'
 
 /** Looks at the deposits that are not final, and brings in again what a reorganization has undone. */

@@ -15,7 +15,7 @@ import type { ChannelPayload } from './channel-payload.ts'
 import { sendCall } from './channel-transaction.ts'
 import { signClaim, rowOf } from './claim-row.ts'
 import { CHANNELS } from '../../base/channel-contracts.ts'
-import { CANNOT_READ, refresh } from './mirrored.ts'
+import { CANNOT_READ, refresh } from './refresh-mirror.ts'
 import { refundDigest } from './typed-data.ts'
 import { channelState, corrective } from './wire.ts'
 

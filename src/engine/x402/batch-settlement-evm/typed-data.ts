@@ -1,6 +1,7 @@
 import { keccak256 } from 'js-sha3'
 import type { Network } from '../../base/networks.ts'
-import { word } from '../../chains/evm/chain.ts'
+import { word } from '../../chains/evm/abi.ts'
+import { hashHex, separatorOf, typedDataDigest } from '../../chains/evm/eip712.ts'
 import { domainSeparator } from '../../chains/evm/eip3009/digest.ts'
 import type { ChannelConfig, ChannelId } from '../../base/channel-config.ts'
 import { CHANNELS, DEPOSIT_COLLECTOR } from '../../base/channel-contracts.ts'
@@ -24,9 +25,7 @@ export interface ClaimEntry {
   readonly total: bigint
 }
 
-const DOMAIN = keccak256('EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)')
-const NAME = keccak256('x402 Batch Settlement')
-const VERSION = keccak256('1')
+const DOMAIN = { name: 'x402 Batch Settlement', version: '1', verifyingContract: CHANNELS } as const
 const CHANNEL_CONFIG = keccak256(
   'ChannelConfig(address payer,address payerAuthorizer,address receiver,address receiverAuthorizer,address token,uint40 withdrawDelay,bytes32 salt)',
 )
@@ -41,17 +40,13 @@ const RECEIVE = keccak256(
 
 const separators = new Map<number, string>()
 
-function hash(...parts: readonly string[]): string {
-  return keccak256(Buffer.from(parts.join(''), 'hex'))
-}
-
-function digest(chainId: number, structHash: string): Buffer {
+function digest(chainId: number, structHash: string): Uint8Array {
   let separator = separators.get(chainId)
   if (separator === undefined) {
-    separator = hash(DOMAIN, NAME, VERSION, word(BigInt(chainId)), word(CHANNELS))
+    separator = separatorOf({ ...DOMAIN, chainId })
     separators.set(chainId, separator)
   }
-  return Buffer.from(hash('1901', separator, structHash), 'hex')
+  return typedDataDigest(separator, structHash)
 }
 
 /** The members of a channel as words of the ABI, in the order of its type. */
@@ -63,12 +58,13 @@ export function wordsOf(config: ChannelConfig): string {
 
 /** The id of a channel on a chain. */
 export function channelIdOf(config: ChannelConfig, chainId: number): ChannelId {
-  return `0x${digest(chainId, hash(CHANNEL_CONFIG, wordsOf(config))).toString('hex')}`
+  const id = digest(chainId, hashHex(CHANNEL_CONFIG, wordsOf(config)))
+  return `0x${Buffer.from(id).toString('hex')}`
 }
 
 /** What a voucher signs: up to `ceiling` may be claimed of the channel in all. */
 export function voucherDigest(channelId: ChannelId, ceiling: bigint, chainId: number): Uint8Array {
-  return digest(chainId, hash(VOUCHER, channelId.slice(2), word(ceiling)))
+  return digest(chainId, hashHex(VOUCHER, channelId.slice(2), word(ceiling)))
 }
 
 export function refundDigest(
@@ -77,19 +73,19 @@ export function refundDigest(
   amount: bigint,
   chainId: number,
 ): Uint8Array {
-  return digest(chainId, hash(REFUND, channelId.slice(2), word(nonce), word(amount)))
+  return digest(chainId, hashHex(REFUND, channelId.slice(2), word(nonce), word(amount)))
 }
 
 export function claimDigest(entries: readonly ClaimEntry[], chainId: number): Uint8Array {
   const hashes = entries.map(({ channelId, ceiling, total }) =>
-    hash(CLAIM_ENTRY, channelId.slice(2), word(ceiling), word(total)),
+    hashHex(CLAIM_ENTRY, channelId.slice(2), word(ceiling), word(total)),
   )
-  return digest(chainId, hash(CLAIM_BATCH, hash(...hashes)))
+  return digest(chainId, hashHex(CLAIM_BATCH, hashHex(...hashes)))
 }
 
 /** The nonce of a deposit names its channel, so that the money can go nowhere else. */
 export function depositNonce(channelId: ChannelId, salt: `0x${string}`): `0x${string}` {
-  return `0x${hash(channelId.slice(2), salt.slice(2))}`
+  return `0x${hashHex(channelId.slice(2), salt.slice(2))}`
 }
 
 /** What a payer signs for the token, so that the collector may take a deposit. */
@@ -101,6 +97,6 @@ export function depositDigest(
 ): Uint8Array {
   const numbers = [amount, validAfter, validBefore].map((decimal) => word(BigInt(decimal)))
   const nonce = depositNonce(channelId, salt).slice(2)
-  const fields = hash(RECEIVE, word(payer), word(DEPOSIT_COLLECTOR), ...numbers, nonce)
-  return Buffer.from(hash('1901', domainSeparator(network), fields), 'hex')
+  const fields = hashHex(RECEIVE, word(payer), word(DEPOSIT_COLLECTOR), ...numbers, nonce)
+  return typedDataDigest(domainSeparator(network), fields)
 }

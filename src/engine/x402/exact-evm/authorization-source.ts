@@ -20,7 +20,7 @@ import { PermitSource } from '../upto-evm/permit-source.ts'
 import { paymentKey, readPaymentKey } from './payment-key.ts'
 import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED } from '../../chains/evm/eip3009/authorization-log.ts'
 import { stateCall } from '../../chains/evm/eip3009/token-state.ts'
-import type { Log, Span } from '../../chains/evm/event-log.ts'
+import type { Log, BlockRange } from '../../chains/evm/event-log.ts'
 
 /** Payers asked for at once: nodes limit how many alternatives a topic may have. */
 const PAYERS = 50
@@ -47,7 +47,7 @@ export class X402Source implements ReconcileSource {
     return this.#network.token.address
   }
 
-  async *incoming(payees: readonly Address[], span: Span): AsyncGenerator<IncomingSpan> {
+  async *incoming(payees: readonly Address[], span: BlockRange): AsyncGenerator<IncomingSpan> {
     for await (const found of this.#scanner.logs(transfersTo(this.#token, payees), span)) {
       const nonces = await this.#noncesBefore(found.logs)
       const others = found.logs.filter((log) => nonceOf(log, nonces) === undefined)
@@ -92,26 +92,26 @@ export class X402Source implements ReconcileSource {
     return nonces
   }
 
-  async status(entry: PaymentRecord): Promise<OnchainStatus> {
-    if (entry.scheme === 'upto') return this.#permits.status(entry)
-    const signed = readPaymentKey(entry.key)
+  async status(record: PaymentRecord): Promise<OnchainStatus> {
+    if (record.scheme === 'upto') return this.#permits.status(record)
+    const signed = readPaymentKey(record.key)
     if (signed === undefined) return { kind: 'unclear' }
     const { from, nonce } = signed
-    const named = entry.receipt?.transaction ?? hashOf(entry)
-    const seen = isTransactionHash(named) ? await this.#used(named, signed, entry) : undefined
+    const named = record.receipt?.transaction ?? hashOf(record)
+    const seen = isTransactionHash(named) ? await this.#used(named, signed, record) : undefined
     if (seen !== undefined) return seen
     const topics = [[AUTHORIZATION_USED, AUTHORIZATION_CANCELED], addressTopic(from), nonce]
-    const span = { from: await this.#scanner.blockAt(entry.createdAt - LEAD_MS), to: this.#scanner.head }
+    const span = { from: await this.#scanner.blockAt(record.createdAt - LEAD_MS), to: this.#scanner.head }
     for await (const { logs } of this.#scanner.logs({ address: this.#token, topics }, span)) {
       const [log] = logs
       if (log === undefined) continue
       const { transactionHash: transaction } = log
       if (log.topics[0] === AUTHORIZATION_CANCELED) return { kind: 'canceled', transaction }
-      return (await this.#used(transaction, signed, entry)) ?? { kind: 'elsewhere', transaction }
+      return (await this.#used(transaction, signed, record)) ?? { kind: 'elsewhere', transaction }
     }
     const state = await this.#scanner.call(this.#token, stateCall(from, nonce))
     if (!/^0x0{64}$/.test(state)) return { kind: 'unclear' }
-    return { kind: this.#scanner.headTime >= entry.validBefore ? 'expired' : 'open' }
+    return { kind: this.#scanner.headTime >= record.validBefore ? 'expired' : 'open' }
   }
 
   /** What a transaction has done with this authorization; undefined when it has nothing to do with it. */

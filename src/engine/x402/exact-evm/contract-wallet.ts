@@ -1,7 +1,7 @@
 import type { Address } from '../../base/address.ts'
 import type { Refusal } from '../../base/errors.ts'
-import { bytes, selector } from '../../chains/evm/abi.ts'
-import { word, type Chain } from '../../chains/evm/chain.ts'
+import { bytes, selector, word } from '../../chains/evm/abi.ts'
+import type { Chain } from '../../chains/evm/chain.ts'
 import { isRevert } from '../../chains/evm/json-rpc.ts'
 import { NODE_UNREACHABLE } from './node-unreachable.ts'
 

@@ -61,31 +61,31 @@ export function exactScheme({ offered, reachable }: ExactNetworks): Scheme {
         ? exact
         : { kind: 'payment', payment: exactPayment(exact.payload, network) }
     },
-    resolve: async (entry) => {
-      const network = networkOf(entry.network)
-      const expected = expectedOf(network, entry)
+    resolve: async (record) => {
+      const network = networkOf(record.network)
+      const expected = expectedOf(network, record)
       if (network === undefined || expected === undefined) return NOT_CONFIGURED
       const settler = await network.settler()
-      const { dispatch, failedIn, validBefore, createdAt } = entry
+      const { dispatch, failedIn, validBefore, createdAt } = record
       // When nothing was sent for it, an authorization that is unused now has failed, whatever its expiry.
       const wasSent = dispatch !== undefined || failedIn !== undefined
       return settler.resolve(expected, dispatch, wasSent ? validBefore : 0, createdAt)
     },
-    resend: async (entry) => (await networkOf(entry.network)?.settler())?.resend?.(entry.dispatch),
-    resettle: (entry, journal) => resettle(networkOf(entry.network), entry, journal),
+    resend: async (record) => (await networkOf(record.network)?.settler())?.resend?.(record.dispatch),
+    resettle: (record, journal) => resettle(networkOf(record.network), record, journal),
     lookAtBlocks: async (network, blocks) => (await networkOf(network)?.lookAtBlocks(blocks)) ?? CANNOT_LOOK,
   }
 }
 
 async function resettle(
   network: SettleableNetwork | undefined,
-  entry: PaymentRecord,
+  record: PaymentRecord,
   journal: Journal,
 ): Promise<Settlement> {
-  const expected = expectedOf(network, entry)
+  const expected = expectedOf(network, record)
   if (network === undefined || expected === undefined) return NOT_CONFIGURED
   const settler = await network.settler()
-  return (await settler.resettle?.(expected, entry.dispatch, journal)) ?? SETTLEMENT_FAILED
+  return (await settler.resettle?.(expected, record.dispatch, journal)) ?? SETTLEMENT_FAILED
 }
 
 const NOT_CONFIGURED: Settlement = {

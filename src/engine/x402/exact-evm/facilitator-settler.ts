@@ -1,7 +1,7 @@
 import { FACILITATOR_ASKED_MS } from '../../base/money-times.ts'
 import { poll, type Clock, type Pace } from '../../base/poll.ts'
 import type { ErrorCode, Refusal } from '../../base/errors.ts'
-import type { SettlementAttempt } from '../../ledger/payment-record.ts'
+import type { Dispatch } from '../../ledger/payment-record.ts'
 import type { Journal, Settlement } from '../../payment/settlement.ts'
 import { simulate } from './simulation.ts'
 import { settled } from './onchain-status.ts'
@@ -53,7 +53,7 @@ const SHORT: Pace = { first: 100, factor: 2, longest: 500, patience: 2_500 }
  * Without a node, the facilitator is trusted: what it states as success or as a known reason of a refusal counts. Anything
  * else is `unknown`.
  */
-const PACES: Readonly<Record<Claim['kind'], Pace>> = {
+const PACES: Readonly<Record<Verdict['kind'], Pace>> = {
   /** `success: false` with a reason of `settleRefusal`, under any status. */
   refused: SHORT,
   /** A redirect, 401, 403, 404, 405, 413 or 429 without a word on the payment. */
@@ -62,11 +62,12 @@ const PACES: Readonly<Record<Claim['kind'], Pace>> = {
   open: LONG,
 }
 
-/** What a facilitator claims about a settlement. */
-type Claim = { readonly kind: 'declined' | 'open' } | { readonly kind: 'refused'; readonly refusal: Refusal }
+/** What a facilitator says of a settlement. */
+type Verdict =
+  { readonly kind: 'declined' | 'open' } | { readonly kind: 'refused'; readonly refusal: Refusal }
 
 /** A refusal is true of the first answer only: to a repeated request, our own success looks like one. */
-function claimIn(answer: SettleAnswer): Claim {
+function verdictIn(answer: SettleAnswer): Verdict {
   if (answer.kind === 'lost') return { kind: 'open' }
   if (answer.kind !== 'answer') return { kind: answer.kind }
   const code = answer.value.success ? undefined : settleRefusal(answer.value.errorReason)
@@ -122,11 +123,11 @@ async function settle(
   const asked = await askToSettle(context, { request, first, journal, refusalOf: verifyRefusal })
   if (asked.kind === 'unsent') return settleUnsent(context, request, since, asked.refusal)
   const { by, body, answer } = asked
-  const claim = claimIn(answer)
+  const verdict = verdictIn(answer)
   const { reader } = context
   return reader === undefined
-    ? believe(context, request.expected, by, body, { answer, claim })
-    : confirm(context, reader, watchedOf(request, since), { request, claim, pace: PACES[claim.kind] })
+    ? believe(context, request.expected, by, body, { answer, verdict })
+    : confirm(context, reader, watchedOf(request, since), { request, verdict, pace: PACES[verdict.kind] })
 }
 
 /** No facilitator has received the request: nothing has moved, unless somebody else has settled the payment. */
@@ -144,24 +145,24 @@ async function settleUnsent(
   return seen.kind === 'failed' ? { kind: 'failed', refusal } : seen
 }
 
-/** The chain decides, whatever the facilitator claims. */
+/** The chain decides, whatever the facilitator says. */
 async function confirm(
   context: FacilitatorContext,
   reader: ChainReader,
   watched: Watched,
   {
     request,
-    claim,
+    verdict,
     pace,
-  }: { readonly request: SettlementRequest; readonly claim: Claim; readonly pace: Pace },
+  }: { readonly request: SettlementRequest; readonly verdict: Verdict; readonly pace: Pace },
 ): Promise<Settlement> {
-  if (claim.kind === 'refused' && (await isConfirmed(reader, request)))
-    return { kind: 'failed', refusal: claim.refusal }
+  if (verdict.kind === 'refused' && (await isConfirmed(reader, request)))
+    return { kind: 'failed', refusal: verdict.refusal }
   return watch(context, reader, watched, pace)
 }
 
 /**
- * Whether a payment is unused and the token would refuse it, as the facilitator claims: a transaction that is under way
+ * Whether a payment is unused and the token would refuse it, as the facilitator says: a transaction that is under way
  * then fails too. Use and balance are read at one block: several nodes may be behind one address.
  */
 async function isConfirmed(
@@ -215,9 +216,12 @@ async function believe(
   expected: ExpectedPayment,
   facilitator: Facilitator,
   body: string,
-  { answer: first, claim }: { readonly answer: FacilitatorAnswer<SettleResponse>; readonly claim: Claim },
+  {
+    answer: first,
+    verdict,
+  }: { readonly answer: FacilitatorAnswer<SettleResponse>; readonly verdict: Verdict },
 ): Promise<Settlement> {
-  if (claim.kind === 'refused') return { kind: 'failed', refusal: claim.refusal }
+  if (verdict.kind === 'refused') return { kind: 'failed', refusal: verdict.refusal }
   const end = context.now() + LONG.patience
   let answer = first
   while (answer.kind === 'answer') {
@@ -234,7 +238,7 @@ async function believe(
 async function resolve(
   context: FacilitatorContext,
   expected: ExpectedPayment,
-  dispatch: SettlementAttempt | undefined,
+  dispatch: Dispatch | undefined,
   end: number,
   since: number,
 ): Promise<Settlement> {
@@ -260,7 +264,7 @@ const NOT_SENT: Settlement = {
 /** Repeats the request to the same facilitator, which executes a payment once. */
 async function settleAgain(
   { facilitators, now }: FacilitatorContext,
-  dispatch: SettlementAttempt,
+  dispatch: Dispatch,
   validBefore: number,
 ): Promise<SettleResponse | undefined> {
   if (dispatch.kind !== 'facilitator' || dispatch.request === undefined) return undefined

@@ -5,7 +5,7 @@ import { priceOfRevert } from '../../chains/evm/fees.ts'
 import { poll } from '../../base/poll.ts'
 import { isKnown } from '../../chains/evm/broadcast.ts'
 import { TOO_LATE, type SendResult, type Tracked } from '../../chains/evm/transaction.ts'
-import type { OwnTransaction, SettlementAttempt } from '../../ledger/payment-record.ts'
+import type { OwnTransaction, Dispatch } from '../../ledger/payment-record.ts'
 import { SETTLEMENT_FAILED, UNCONFIRMED, type Journal, type Settlement } from '../../payment/settlement.ts'
 import { verifyErc1271 } from './contract-wallet.ts'
 import { findSigned } from '../../chains/evm/eip3009/transfer-call.ts'
@@ -229,10 +229,7 @@ async function bytesOf(
 }
 
 /** Sends the recorded bytes of a transaction of ours again. */
-export async function resendOwn(
-  context: SettlementContext,
-  dispatch: SettlementAttempt | undefined,
-): Promise<void> {
+export async function resendOwn(context: SettlementContext, dispatch: Dispatch | undefined): Promise<void> {
   if (dispatch?.kind === 'own') await submit(context.chain, await bytesOf(context, dispatch))
 }
 

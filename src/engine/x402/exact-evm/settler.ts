@@ -1,4 +1,4 @@
-import type { SettlementAttempt } from '../../ledger/payment-record.ts'
+import type { Dispatch } from '../../ledger/payment-record.ts'
 import type { Refusal } from '../../base/errors.ts'
 import type { Journal, Settlement } from '../../payment/settlement.ts'
 import type { SettlementRequest } from './settlement-request.ts'
@@ -19,19 +19,19 @@ export interface Settler {
    */
   resolve(
     expected: ExpectedPayment,
-    dispatch: SettlementAttempt | undefined,
+    dispatch: Dispatch | undefined,
     end: number,
     since: number,
   ): Promise<Settlement>
   /** Sends the recorded bytes again: the same as before, and nothing else. */
-  readonly resend?: (dispatch: SettlementAttempt | undefined) => Promise<void>
+  readonly resend?: (dispatch: Dispatch | undefined) => Promise<void>
   /**
    * Carries an authorization out by itself whose transaction can never be mined any more. Failed when the signed
    * authorization was not kept: only the one that has sent it can do so.
    */
   readonly resettle?: (
     expected: ExpectedPayment,
-    dispatch: SettlementAttempt | undefined,
+    dispatch: Dispatch | undefined,
     journal: Journal,
   ) => Promise<Settlement>
 }

@@ -48,8 +48,8 @@ export function exactSvmScheme({ offered, reachable }: SvmNetworks): Scheme {
         ? { kind: 'payment', payment: svmPayment(payload, read.payload, network) }
         : read
     },
-    resolve: async (entry) => (await networkOf(entry.network)?.settler.resolve(entry)) ?? NOT_CONFIGURED,
-    resend: async (entry) => networkOf(entry.network)?.settler.resend?.(entry),
+    resolve: async (record) => (await networkOf(record.network)?.settler.resolve(record)) ?? NOT_CONFIGURED,
+    resend: async (record) => networkOf(record.network)?.settler.resend?.(record),
     // A block that most of the stake has voted for has never been undone: receipts on Solana name none to look at.
     lookAtBlocks: async () => CANNOT_LOOK,
   }
@@ -85,7 +85,10 @@ function svmPayment(
       // The transaction names the fee payer, and an offer of another process or of a moment ago may have named another one.
       const terms = { ...accepted, timeoutSeconds, feePayer: transfer.feePayer }
       const offer = requirementsOf(svmOfferOf(terms), price, settle)
-      if (feePayers?.includes(transfer.feePayer) === false || names(echoed, transfer.feePayer) === 'another')
+      if (
+        feePayers?.includes(transfer.feePayer) === false ||
+        namedFeePayer(echoed, transfer.feePayer) === 'another'
+      )
         return refuse(
           'invalid_exact_svm_fee_payer_mismatch',
           `the fee payer of the transaction is ${transfer.feePayer}; the offer names ${accepted.feePayer}`,
@@ -114,8 +117,8 @@ function svmPayment(
   }
 }
 
-/** Whether a payment repeats another fee payer than its transaction has. */
-function names({ extra }: PaymentPayload['accepted'], feePayer: string): 'another' | 'the same' {
+/** Whether the offer that a payment repeats names another fee payer than its transaction has. */
+function namedFeePayer({ extra }: PaymentPayload['accepted'], feePayer: string): 'another' | 'the same' {
   const named = extra?.['feePayer']
   return named === undefined || named === feePayer ? 'the same' : 'another'
 }

@@ -51,7 +51,7 @@ export function createSvmFacilitatorSettler(context: FacilitatorContext): SvmSet
           : { kind: 'verified' as const, by }
       return settle(context, verified, request, journal)
     },
-    resolve: (entry) => resolve(context, entry),
+    resolve: (record) => resolve(context, record),
   }
 }
 
@@ -102,7 +102,7 @@ function refusalIn({ success, errorReason }: SettleResponse): Refusal | undefine
   return { code, detail: 'the facilitator did not settle this payment; nothing was charged' }
 }
 
-/** Whether the network would refuse a payment that it has not carried out, as the facilitator claims. */
+/** Whether the network would refuse a payment that it has not carried out, as the facilitator says. */
 async function isConfirmed(chain: SvmChain, { payload }: SvmRequest): Promise<boolean> {
   const { payload: signed } = payload
   const text = 'transaction' in signed && typeof signed.transaction === 'string' ? signed.transaction : ''
@@ -163,20 +163,20 @@ async function look(chain: SvmChain, { payment, terms, named }: Watched): Promis
   return findTransaction(chain, transfer.source, digest, terms)
 }
 
-async function resolve(context: FacilitatorContext, entry: PaymentRecord): Promise<Settlement> {
+async function resolve(context: FacilitatorContext, record: PaymentRecord): Promise<Settlement> {
   const { chain, now } = context
-  const { dispatch } = entry
+  const { dispatch } = record
   if (dispatch?.kind !== 'facilitator') return NOT_SENT
-  const payment = paymentIn(dispatch, entry)
-  const again = await settleAgain(context, dispatch, entry)
+  const payment = paymentIn(dispatch, record)
+  const again = await settleAgain(context, dispatch, record)
   if (chain === undefined || payment === undefined)
-    return again === undefined ? UNCONFIRMED : svmSettled(entry, again)
+    return again === undefined ? UNCONFIRMED : svmSettled(record, again)
   // Read before the search: what is not found after its blockhash has expired is in no block.
-  const isOver = now() >= entry.validBefore && (await hasExpired(chain, payment))
-  const seen = await look(chain, { payment, terms: entry, named: again })
+  const isOver = now() >= record.validBefore && (await hasExpired(chain, payment))
+  const seen = await look(chain, { payment, terms: record, named: again })
   switch (seen.kind) {
     case 'succeeded':
-      return svmSettled(entry, seen.signature)
+      return svmSettled(record, seen.signature)
     case 'failed':
       return SETTLEMENT_FAILED
     case 'none':

@@ -50,7 +50,7 @@ export function createOwnSettler(context: SvmContext): SvmSettler {
       context.payers.release(exposureOf(request))
     },
     settle: (request, journal) => settle(context, request, journal, simulated.get(request.digest)),
-    resolve: (entry) => resolve(context, entry),
+    resolve: (record) => resolve(context, record),
     resend: async ({ dispatch }) => {
       const order = dispatch?.kind === 'payer' ? readOrder(dispatch.raw) : undefined
       if (order !== undefined) await context.chain.send(order.transaction)
@@ -198,9 +198,9 @@ async function follow(
   })
 }
 
-async function resolve(context: SvmContext, entry: PaymentRecord): Promise<Settlement> {
+async function resolve(context: SvmContext, record: PaymentRecord): Promise<Settlement> {
   const { chain } = context
-  const { dispatch } = entry
+  const { dispatch } = record
   // Without our signature, nobody can have sent it.
   if (dispatch?.kind !== 'payer') return NOT_SENT
   const order = readOrder(dispatch.raw)
@@ -211,7 +211,7 @@ async function resolve(context: SvmContext, entry: PaymentRecord): Promise<Settl
   const isOver = height?.kind === 'result' && order !== undefined && height.result > order.lastHeight
   if (seen.result.kind === 'none' && isOver) return EXPIRED
   if (seen.result.kind === 'none' && order !== undefined) await chain.send(order.transaction)
-  return (await follow(context, entry, dispatch.hash, order, SHORT)) ?? UNCONFIRMED
+  return (await follow(context, record, dispatch.hash, order, SHORT)) ?? UNCONFIRMED
 }
 
 /** What is recorded of a transaction before it is sent. */

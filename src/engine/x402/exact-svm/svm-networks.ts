@@ -85,7 +85,7 @@ export function openSvmNetworks(settings: SvmNetworkSettings): SvmNetworks {
     // What was sent to a facilitator is finished by that facilitator, which alone knows its state.
     return {
       ...ours,
-      resolve: (entry) => (entry.dispatch?.kind === 'facilitator' ? theirs : ours).resolve(entry),
+      resolve: (record) => (record.dispatch?.kind === 'facilitator' ? theirs : ours).resolve(record),
     }
   }
 

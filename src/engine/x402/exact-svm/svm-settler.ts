@@ -26,9 +26,9 @@ export interface SvmSettler {
   release(request: SvmRequest): void
   settle(request: SvmRequest, journal: Journal): Promise<Settlement>
   /** Finds the outcome of a payment from its record. */
-  resolve(entry: PaymentRecord): Promise<Settlement>
+  resolve(record: PaymentRecord): Promise<Settlement>
   /** Sends the recorded bytes again: the same as before, and nothing else. */
-  readonly resend?: (entry: PaymentRecord) => Promise<void>
+  readonly resend?: (record: PaymentRecord) => Promise<void>
 }
 
 /**

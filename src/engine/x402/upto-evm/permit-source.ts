@@ -41,26 +41,26 @@ export class PermitSource {
     return found
   }
 
-  async status(entry: PaymentRecord): Promise<OnchainStatus> {
-    const signed = readUptoKey(entry.key)
+  async status(record: PaymentRecord): Promise<OnchainStatus> {
+    const signed = readUptoKey(record.key)
     if (signed === undefined) return { kind: 'unclear' }
     const { from, nonce } = signed
     const named =
-      entry.receipt?.transaction ?? (entry.dispatch?.kind === 'own' ? entry.dispatch.hash : undefined)
+      record.receipt?.transaction ?? (record.dispatch?.kind === 'own' ? record.dispatch.hash : undefined)
     if (isTransactionHash(named)) {
       const receipt = await this.#scanner.receipt(named)
-      const seen = await this.#among(receipt?.logs ?? [], entry)
+      const seen = await this.#among(receipt?.logs ?? [], record)
       if (seen !== undefined) return seen
     }
     const bitmap = await this.#scanner.call(PERMIT2, bitmapCall(from, BigInt(nonce)))
     if (!/^0x[0-9a-f]{64}$/i.test(bitmap)) return { kind: 'unclear' }
     if (!isInBitmap(BigInt(bitmap), BigInt(nonce)))
-      return { kind: this.#scanner.headTime >= entry.validBefore ? 'expired' : 'open' }
-    const span = { from: await this.#scanner.blockAt(entry.createdAt - LEAD_MS), to: this.#scanner.head }
-    const toPayee = transfersTo(this.#network.token.address, [asAddress(entry.payee)])
+      return { kind: this.#scanner.headTime >= record.validBefore ? 'expired' : 'open' }
+    const span = { from: await this.#scanner.blockAt(record.createdAt - LEAD_MS), to: this.#scanner.head }
+    const toPayee = transfersTo(this.#network.token.address, [asAddress(record.payee)])
     const transfers = { ...toPayee, topics: toPayee.topics.with(1, addressTopic(from)) }
     for await (const { logs } of this.#scanner.logs(transfers, span)) {
-      const seen = await this.#among(logs, entry)
+      const seen = await this.#among(logs, record)
       if (seen !== undefined) return seen
     }
     const cancelations = { address: PERMIT2, topics: [INVALIDATION, addressTopic(from)] }

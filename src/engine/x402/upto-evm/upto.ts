@@ -60,23 +60,23 @@ export function uptoScheme({ offered, reachable, prices }: UptoNetworks): Scheme
         ? upto
         : { kind: 'payment', payment: uptoPayment(payload, upto.payload, network, prices) }
     },
-    resolve: (entry) => resolve(networkOf(entry.network), entry),
+    resolve: (record) => resolve(networkOf(record.network), record),
     resend: async ({ network, dispatch }) => {
       const own = networkOf(network)?.own
       if (own !== undefined) await resendOwn(await own.context(), dispatch)
     },
-    resettle: (entry, journal) => resettle(networkOf(entry.network), entry, journal),
+    resettle: (record, journal) => resettle(networkOf(record.network), record, journal),
     lookAtBlocks: async (network, blocks) => (await networkOf(network)?.lookAtBlocks(blocks)) ?? CANNOT_LOOK,
   }
 }
 
-async function resolve(network: OwnNetwork | undefined, entry: PaymentRecord): Promise<Settlement> {
-  const expected = expectedOf(network, entry)
+async function resolve(network: OwnNetwork | undefined, record: PaymentRecord): Promise<Settlement> {
+  const expected = expectedOf(network, record)
   if (network === undefined || expected === undefined) return NOT_CONFIGURED
-  const { dispatch, failedIn, createdAt } = entry
+  const { dispatch, failedIn, createdAt } = record
   const context = await network.own.context()
   // When nothing was sent for it, a permit that is unused now has failed, whatever its deadline.
-  const end = dispatch === undefined && failedIn === undefined ? 0 : entry.validBefore
+  const end = dispatch === undefined && failedIn === undefined ? 0 : record.validBefore
   return dispatch?.kind === 'own'
     ? resume(context, expected, dispatch, end, createdAt)
     : findTransfer(context, expected, end, createdAt)

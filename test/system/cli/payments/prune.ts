@@ -43,7 +43,7 @@ async function book(
     { ledger, owner: 'a server', now: () => at, every: systemEvery },
     purchase,
   )
-  if (reservation.kind !== 'reserved') throw new Error(reservation.entry.state)
+  if (reservation.kind !== 'reserved') throw new Error(reservation.record.state)
   await (work ?? sell(receiptOf(purchase)))(reservation.lease)
   reservation.lease.stopRenewal()
   return paymentId(purchase.key)
@@ -71,7 +71,7 @@ async function stored({ open }: Place, ids: readonly string[]): Promise<number> 
   const ledger = await open()
   const found = await Promise.all(ids.map((id) => ledger.find(id)))
   await ledger.close()
-  return found.filter((entry) => entry !== undefined).length
+  return found.filter((record) => record !== undefined).length
 }
 
 async function testPrune(t: Test, place: Place): Promise<void> {

@@ -139,9 +139,9 @@ t.test('finds an MPP payment on which ledger and chain differ, and shows the cha
     work: Processing,
     changes: Partial<Purchase> = {},
   ): Promise<PaymentRecord> => {
-    const entry = await fixture.record(purchase(payTo, challenge, changes), at, work)
-    ids.push(entry.id)
-    return entry
+    const record = await fixture.record(purchase(payTo, challenge, changes), at, work)
+    ids.push(record.id)
+    return record
   }
   const tooMuch = 2n ** 100n
   const args = [payTo, tooMuch, memoOf('reverted')] as const

@@ -207,10 +207,10 @@ t.test(
     const fixture = openLedgerFixture(t)
     const { id } = await bookDue(fixture)
     await refund(fixture, [id])
-    const [entry] = await fixture.all()
-    if (entry?.refund?.kind !== 'sent') throw new Error('it is sent')
-    await fixture.amend(entry, {
-      refund: { kind: 'sending', hash: entry.refund.hash, raw: '0x00', nonce: 0 },
+    const [record] = await fixture.all()
+    if (record?.refund?.kind !== 'sent') throw new Error('it is sent')
+    await fixture.amend(record, {
+      refund: { kind: 'sending', hash: record.refund.hash, raw: '0x00', nonce: 0 },
     })
     const words = ['payments', 'reconcile', '--data-dir', fixture.dataDir]
     const { code, out } = await runLine(words, {
@@ -218,10 +218,10 @@ t.test(
     })
     t.equal(code, 2)
     t.match(out, `refunded but not booked: ${id}`)
-    t.match(out, `The chain shows a refund of 0.005000 USDC to ${entry.payer} in ${entry.refund.hash}`)
+    t.match(out, `The chain shows a refund of 0.005000 USDC to ${record.payer} in ${record.refund.hash}`)
     t.match(await refund(fixture, [id]), {
       code: 0,
-      out: new RegExp(`sent 0.005000 USDC .* in ${entry.refund.hash}`),
+      out: new RegExp(`sent 0.005000 USDC .* in ${record.refund.hash}`),
     })
   },
 )
@@ -232,9 +232,9 @@ t.test('reconcile takes a transfer of the same amount for no refund', async (t) 
   await onchainClient(chain).drain(addressOf(key), payer, 5000n)
   const { result } = await askNode(chain.rpcUrl, 'eth_getBlockByNumber', ['latest', false])
   const [hash = ''] = (result?.['transactions'] ?? []) as readonly string[]
-  const [entry] = await fixture.all()
-  if (entry === undefined) throw new Error('it is booked')
-  await fixture.amend(entry, { refund: { kind: 'sent', hash, sender: addressOf(key) } })
+  const [record] = await fixture.all()
+  if (record === undefined) throw new Error('it is booked')
+  await fixture.amend(record, { refund: { kind: 'sent', hash, sender: addressOf(key) } })
   const words = ['payments', 'reconcile', '--json', '--data-dir', fixture.dataDir]
   const { out } = await runLine(words, { variables: { RPC_URL_8453: chain.rpcUrl, PAY_TO: addressOf(key) } })
   const { networks } = JSON.parse(out) as { networks: readonly { differences: readonly JsonObject[] }[] }

@@ -212,5 +212,5 @@ else {
 
 async function turns(redis: RunningRedis, place: number): Promise<unknown> {
   await redis.command('SELECT', place)
-  return redis.command('KEYS', '{ratecard}:turn:*')
+  return redis.command('KEYS', '{ratecard}:lock:*')
 }

@@ -76,7 +76,7 @@ t.test('shows the outcome of every request at once', async (t) => {
       status: 'open',
       reason: null,
       coin: 'ETH',
-      signers: [{ address: shop.settler, balance: /^0\.99/ }],
+      signers: [{ address: shop.signer, balance: /^0\.99/ }],
       gas_lost_last_hour: '0',
       unmined: 0,
     },

@@ -167,14 +167,14 @@ t.test(
       for (const socket of open) socket.destroy()
       upstream.close()
     })
-    const settlerKey = randomKey()
-    await chain.setGas(addressOf(settlerKey), 10n ** 18n)
+    const signerKey = randomKey()
+    await chain.setGas(addressOf(signerKey), 10n ** 18n)
     const server = await startServer({
       args: ['--catalog', writeShop(t, routes).catalog],
       env: {
         HOST: '127.0.0.1',
         PAY_TO: addressOf(randomKey()),
-        SETTLER_PRIVATE_KEY: settlerKey,
+        SETTLER_PRIVATE_KEY: signerKey,
         RPC_URL_8453: chain.rpcUrl,
       },
     })

@@ -55,13 +55,13 @@ async function openFixture(t: Test): Promise<Fixture> {
 /** A reservation that has to succeed; put down with the test. */
 async function claimed(t: Test, desk: LeaseContext): Promise<PaymentLease> {
   const reservation = await reserve(desk, PURCHASE)
-  if (reservation.kind !== 'reserved') throw new Error(`the payment is ${reservation.entry.state}`)
+  if (reservation.kind !== 'reserved') throw new Error(`the payment is ${reservation.record.state}`)
   t.teardown(() => reservation.lease.stopRenewal())
   return reservation.lease
 }
 
-async function takenOver(t: Test, desk: LeaseContext, entry: PaymentRecord): Promise<PaymentLease> {
-  const claim = await acquireExpired(desk, entry)
+async function takenOver(t: Test, desk: LeaseContext, record: PaymentRecord): Promise<PaymentLease> {
+  const claim = await acquireExpired(desk, record)
   if (claim === undefined) throw new Error('the payment was not taken over')
   t.teardown(() => claim.stopRenewal())
   return claim
@@ -74,10 +74,10 @@ t.test('gives the work to one of many copies of a payment, and tells the others 
   t.teardown(() => winners.forEach((claim) => claim.stopRenewal()))
   t.equal(winners.length, 1)
   const [winner] = winners
-  t.match(winner?.entry, { ...PURCHASE, state: 'reserved', owner: 'mine', attempts: 1, version: 1 })
-  t.equal(winner?.entry.leaseUntil, clock.now + LEASE_MS)
-  t.strictSame(await ledger.get(PURCHASE.key), winner?.entry)
-  for (const each of reservations) if (each.kind === 'taken') t.strictSame(each.entry, winner?.entry)
+  t.match(winner?.record, { ...PURCHASE, state: 'reserved', owner: 'mine', attempts: 1, version: 1 })
+  t.equal(winner?.record.leaseUntil, clock.now + LEASE_MS)
+  t.strictSame(await ledger.get(PURCHASE.key), winner?.record)
+  for (const each of reservations) if (each.kind === 'taken') t.strictSame(each.record, winner?.record)
 })
 
 t.test('gives the work to one of many copies over two processes', async (t) => {
@@ -97,10 +97,13 @@ t.test('frees a payment whose work has failed, for another request too', async (
   t.equal(reservation.kind, 'reserved')
   if (reservation.kind !== 'reserved') return
   reservation.lease.stopRenewal()
-  const { entry } = reservation.lease
-  t.match(entry, { state: 'reserved', owner: 'theirs', digest: 'other arguments', attempts: 2 })
-  t.equal(entry.createdAt, clock.now, 'it is as old as its new use')
-  t.notOk('answer' in entry || 'dispatch' in entry || 'receipt' in entry, 'nothing of the first use is left')
+  const { record } = reservation.lease
+  t.match(record, { state: 'reserved', owner: 'theirs', digest: 'other arguments', attempts: 2 })
+  t.equal(record.createdAt, clock.now, 'it is as old as its new use')
+  t.notOk(
+    'answer' in record || 'dispatch' in record || 'receipt' in record,
+    'nothing of the first use is left',
+  )
   await t.rejects(first.advance('fulfilled'), LeaseLostError, 'the previous owner has lost it')
 })
 
@@ -109,10 +112,10 @@ t.test('frees the reservation of a dead process when its lease ends', async (t) 
   const dead = await claimed(t, mine)
   dead.stopRenewal()
   clock.now += LEASE_MS - 1
-  t.match(await reserve(theirs, PURCHASE), { kind: 'taken', entry: { owner: 'mine' } })
+  t.match(await reserve(theirs, PURCHASE), { kind: 'taken', record: { owner: 'mine' } })
   clock.now += 1
   const claim = await claimed(t, theirs)
-  t.match(claim.entry, { state: 'reserved', owner: 'theirs', attempts: 2 })
+  t.match(claim.record, { state: 'reserved', owner: 'theirs', attempts: 2 })
 })
 
 t.test('treats a payment whose record is deleted at that moment as new', async (t) => {
@@ -120,12 +123,12 @@ t.test('treats a payment whose record is deleted at that moment as new', async (
   let tries = 0
   const deleting: Ledger = {
     ...ledger,
-    insert: async (entry) => {
+    insert: async (record) => {
       tries += 1
-      return tries > 1 ? ledger.insert(entry) : { ...entry, state: 'voided' }
+      return tries > 1 ? ledger.insert(record) : { ...record, state: 'voided' }
     },
   }
-  t.match((await claimed(t, { ...mine, ledger: deleting })).entry, { state: 'reserved' })
+  t.match((await claimed(t, { ...mine, ledger: deleting })).record, { state: 'reserved' })
 })
 
 t.test('gives the reservation of a dead process to one of many', async (t) => {
@@ -144,23 +147,23 @@ t.test('keeps fulfilled and charged payments from being reserved again', async (
     await claim.advance(state)
     claim.stopRenewal()
     clock.now += 10 * LEASE_MS
-    t.match(await reserve(theirs, PURCHASE), { kind: 'taken', entry: { state } })
+    t.match(await reserve(theirs, PURCHASE), { kind: 'taken', record: { state } })
   }
 })
 
 t.test('keeps the payments of a living process, and gives those of a dead one to one of many', async (t) => {
   const { mine, theirs, clock } = await openFixture(t)
   const dead = await claimed(t, mine)
-  const entry = await dead.advance('fulfilled', { answer: { kind: 'json', value: { a: 1 } } })
+  const record = await dead.advance('fulfilled', { answer: { kind: 'json', value: { a: 1 } } })
   dead.stopRenewal()
   clock.now += LEASE_MS - 1
-  t.equal(await acquireExpired(theirs, entry), undefined)
+  t.equal(await acquireExpired(theirs, record), undefined)
   clock.now += 1
-  const claims = await Promise.all(Array.from({ length: 50 }, () => acquireExpired(theirs, entry)))
+  const claims = await Promise.all(Array.from({ length: 50 }, () => acquireExpired(theirs, record)))
   const [claim, ...others] = claims.filter((each) => each !== undefined)
   claim?.stopRenewal()
   t.strictSame(others, [])
-  t.match(claim?.entry, {
+  t.match(claim?.record, {
     state: 'fulfilled',
     owner: 'theirs',
     attempts: 2,
@@ -172,9 +175,9 @@ t.test('keeps the payments of a living process, and gives those of a dead one to
 t.test('refuses changes of a process that was presumed dead', async (t) => {
   const { mine, theirs, ledger, clock } = await openFixture(t)
   const late = await claimed(t, mine)
-  const entry = await late.advance('fulfilled')
+  const record = await late.advance('fulfilled')
   clock.now += LEASE_MS
-  const claim = await takenOver(t, theirs, entry)
+  const claim = await takenOver(t, theirs, record)
   const writes: (() => Promise<unknown>)[] = [
     () => late.advance('settling', { dispatch: DISPATCH }),
     () => late.settle(RECEIPT),
@@ -185,10 +188,10 @@ t.test('refuses changes of a process that was presumed dead', async (t) => {
   for (const write of writes) await t.rejects(write(), LeaseLostError)
   await t.rejects(late.advance('voided'), {
     name: 'LeaseLostError',
-    message: `another process has taken over payment ${entry.id}`,
+    message: `another process has taken over payment ${record.id}`,
   })
-  t.strictSame(late.entry, entry, 'it knows what it knew')
-  t.strictSame(await ledger.get(PURCHASE.key), claim.entry, 'and nothing was written')
+  t.strictSame(late.record, record, 'it knows what it knew')
+  t.strictSame(await ledger.get(PURCHASE.key), claim.record, 'and nothing was written')
 })
 
 t.test(
@@ -210,9 +213,9 @@ t.test(
       const claim = await claimed(t, mine)
       await claim.advance('fulfilled', { answer: { kind: 'json', value: {} } })
       await claim.advance('settling', { dispatch })
-      const entry = await claim.settle(RECEIPT)
+      const record = await claim.settle(RECEIPT)
       claim.stopRenewal()
-      t.match(entry, { state: 'settled', receipt: RECEIPT, dispatch })
+      t.match(record, { state: 'settled', receipt: RECEIPT, dispatch })
       clock.now = PURCHASE.validBefore
       t.equal(await cleanUp(mine), 0, 'a block after its end has to be there first')
       t.strictSame((await ledger.get(PURCHASE.key))?.dispatch, dispatch)
@@ -254,7 +257,7 @@ t.test('stores the changes of several payments in one commit, or none of them', 
   }
   const states = async (): Promise<unknown[]> => {
     const entries: unknown[] = []
-    for await (const { state } of ledger.entries()) entries.push(state)
+    for await (const { state } of ledger.records()) entries.push(state)
     return entries
   }
   const away = new Error('the store is away')
@@ -270,7 +273,7 @@ t.test('stores the changes of several payments in one commit, or none of them', 
   t.strictSame(await states(), ['settling', 'settling', 'settling'])
   clock.now += 2 * LEASE_MS
   const [first] = leases
-  t.ok(first && (await acquireExpired(theirs, first.entry)), 'another process has one of them')
+  t.ok(first && (await acquireExpired(theirs, first.record)), 'another process has one of them')
   const abandoned = await dispatchTogether(ledger, leases)
   for (const each of abandoned)
     t.ok(each.status === 'rejected' && each.reason instanceof CommitAbandonedError)
@@ -281,10 +284,10 @@ t.test('erases the work, the signature and the identifier of a payment that is g
   const claim = await claimed(t, mine)
   await claim.advance('fulfilled', { answer: { kind: 'json', value: {} } })
   await claim.advance('settling', { dispatch: DISPATCH })
-  const entry = await claim.void()
-  t.equal(entry.state, 'voided')
-  t.notOk('answer' in entry || 'dispatch' in entry)
-  t.strictSame(await ledger.get(PURCHASE.key), asStored(entry))
+  const record = await claim.void()
+  t.equal(record.state, 'voided')
+  t.notOk('answer' in record || 'dispatch' in record)
+  t.strictSame(await ledger.get(PURCHASE.key), asStored(record))
   const other = await reserve(mine, { ...PURCHASE, key: 'x402:another' })
   t.equal(other.kind, 'reserved', 'the identifier is free')
   if (other.kind === 'reserved') other.lease.stopRenewal()
@@ -299,16 +302,16 @@ t.test('removes a dropped payment completely', async (t) => {
   t.equal(await ledger.get(PURCHASE.key), undefined)
   const other = await claimed(t, theirs)
   other.stopRenewal()
-  t.equal(other.entry.attempts, 1)
+  t.equal(other.record.attempts, 1)
   await pass(ledger)
-  t.strictSame(await ledger.get(PURCHASE.key), other.entry, 'and nothing is written any more')
+  t.strictSame(await ledger.get(PURCHASE.key), other.record, 'and nothing is written any more')
 })
 
 t.test('refuses a payment whose identifier belongs to another, and tells which', async (t) => {
   const { mine } = await openFixture(t)
   await claimed(t, mine)
   const reservation = await reserve(mine, { ...PURCHASE, key: 'x402:another' })
-  t.match(reservation, { kind: 'taken', entry: { key: PURCHASE.key } })
+  t.match(reservation, { kind: 'taken', record: { key: PURCHASE.key } })
 })
 
 t.test('frees the identifier with the reservation of a dead process', async (t) => {
@@ -318,7 +321,7 @@ t.test('frees the identifier with the reservation of a dead process', async (t) 
   const reservation = await reserve(theirs, { ...PURCHASE, key: 'x402:another' })
   if (reservation.kind !== 'reserved') throw new Error('the identifier is not free')
   reservation.lease.stopRenewal()
-  t.equal(reservation.lease.entry.attempts, 1)
+  t.equal(reservation.lease.record.attempts, 1)
   t.equal(await ledger.get(PURCHASE.key), undefined)
 })
 
@@ -326,33 +329,33 @@ t.test('keeps the pending write of a handler whose process has died', async (t) 
   const { mine, theirs, ledger, clock } = await openFixture(t)
   const claim = await claimed(t, mine)
   claim.stopRenewal()
-  const { entry } = claim
-  await ledger.replace(entry, { ...entry, pendingWrite: true, version: entry.version + 1 })
+  const { record } = claim
+  await ledger.replace(record, { ...record, pendingWrite: true, version: record.version + 1 })
   clock.now += LEASE_MS
-  t.match(await reserve(theirs, PURCHASE), { kind: 'taken', entry: { pendingWrite: true } })
+  t.match(await reserve(theirs, PURCHASE), { kind: 'taken', record: { pendingWrite: true } })
 })
 
 t.test('records a payment that a transaction of others has settled without one of ours', async (t) => {
   const { mine } = await openFixture(t)
   const claim = await claimed(t, mine)
-  const entry = await claim.settle(RECEIPT)
-  t.notOk('dispatch' in entry)
-  t.strictSame(entry.receipt, RECEIPT)
+  const record = await claim.settle(RECEIPT)
+  t.notOk('dispatch' in record)
+  t.strictSame(record.receipt, RECEIPT)
 })
 
 t.test('makes simultaneous changes one after the other', async (t) => {
   const { mine, ledger } = await openFixture(t)
   const claim = await claimed(t, mine)
-  const entries = await Promise.all([
+  const records = await Promise.all([
     claim.advance('fulfilled', { answer: { kind: 'json', value: 1 } }),
     claim.advance('settling', { dispatch: DISPATCH }),
     claim.advance('unknown'),
   ])
   t.strictSame(
-    entries.map(({ state, version }) => `${state} ${version}`),
+    records.map(({ state, version }) => `${state} ${version}`),
     ['fulfilled 2', 'settling 3', 'unknown 4'],
   )
-  t.strictSame(await ledger.get(PURCHASE.key), entries[2])
+  t.strictSame(await ledger.get(PURCHASE.key), records[2])
 })
 
 t.test('passes a released payment to the next process at once', async (t) => {
@@ -360,9 +363,9 @@ t.test('passes a released payment to the next process at once', async (t) => {
   const gone = await claimed(t, mine)
   await gone.advance('fulfilled')
   await gone.release()
-  const second = await takenOver(t, theirs, gone.entry)
-  t.match(second.entry, { state: 'fulfilled', owner: 'theirs', attempts: 2 })
-  t.equal(await acquireExpired(mine, gone.entry), undefined)
+  const second = await takenOver(t, theirs, gone.record)
+  t.match(second.record, { state: 'fulfilled', owner: 'theirs', attempts: 2 })
+  t.equal(await acquireExpired(mine, gone.record), undefined)
 })
 
 t.test('renews its lease during long work, and stops writing once it is released', async (t) => {
@@ -374,10 +377,10 @@ t.test('renews its lease during long work, and stops writing once it is released
   t.match(renewed, { state: 'reserved', owner: 'mine', leaseUntil: clock.now + LEASE_MS })
   clock.now += LEASE_MS - 1
   t.equal((await reserve(theirs, PURCHASE)).kind, 'taken')
-  const entry = await claim.settle(RECEIPT)
+  const record = await claim.settle(RECEIPT)
   claim.stopRenewal()
   await pass(ledger)
-  t.strictSame(await ledger.get(PURCHASE.key), asStored(entry))
+  t.strictSame(await ledger.get(PURCHASE.key), asStored(record))
 })
 
 t.test('renews between changes, and stops with the last one', async (t) => {
@@ -387,10 +390,10 @@ t.test('renews between changes, and stops with the last one', async (t) => {
   const settled = claim.settle(RECEIPT)
   await pass(ledger)
   slow.goOn()
-  const entry = await settled
+  const record = await settled
   claim.stopRenewal()
   await pass(ledger)
-  t.strictSame(await ledger.get(PURCHASE.key), asStored(entry), 'what was handed out is what is stored')
+  t.strictSame(await ledger.get(PURCHASE.key), asStored(record), 'what was handed out is what is stored')
   t.equal(slow.replaced(), 1)
 })
 
@@ -411,13 +414,13 @@ t.test('stops renewing when the payment is lost, and continues when only the sto
   t.equal((await ledger.get(PURCHASE.key))?.version, 2)
   t.equal(faults, -1, 'the second try went through')
   clock.now += LEASE_MS
-  const other = await takenOver(t, theirs, claim.entry)
+  const other = await takenOver(t, theirs, claim.record)
   other.stopRenewal()
   await pass(ledger)
   t.equal(faults, -2)
   await pass(ledger)
   t.equal(faults, -2, 'no try after the one that told')
-  t.strictSame(await ledger.get(PURCHASE.key), other.entry)
+  t.strictSame(await ledger.get(PURCHASE.key), other.record)
 })
 
 /** The next renewal is due; resolves when whatever it has written is stored. */
@@ -461,7 +464,7 @@ t.test('recognises its own change when the store’s reply was lost', async (t) 
   t.match(await claim.advance('fulfilled'), { state: 'fulfilled', version: 2 })
   t.match(await ledger.get(PURCHASE.key), { state: 'fulfilled', version: 2 })
   const broken: Ledger = { ...ledger, replace: () => Promise.reject(new LedgerError('no answer')) }
-  const other = await takenOver(t, { ...mine, ledger: broken }, { ...claim.entry, leaseUntil: 0 }).catch(
+  const other = await takenOver(t, { ...mine, ledger: broken }, { ...claim.record, leaseUntil: 0 }).catch(
     (fault: unknown) => fault,
   )
   t.type(other, LedgerError, 'and one that was not made is none')

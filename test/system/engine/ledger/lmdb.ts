@@ -72,22 +72,22 @@ t.test('lmdb: stops writing to a store that a newer version migrates', async (t)
   const directory = newPlace(t)
   const ledger = await openLmdbLedger(directory)
   t.teardown(() => ledger.close())
-  const entry = makeRecord('x402:one')
-  await ledger.insert(entry)
+  const record = makeRecord('x402:one')
+  await ledger.insert(record)
   const worker = startWorker(['lmdb', directory, 'migrate', ''])
   await worker.line()
   worker.begin()
   t.equal(await worker.line(), 'migrated')
   const changes: (() => Promise<unknown>)[] = [
     () => ledger.insert(makeRecord('x402:two')),
-    () => ledger.replace(entry, nextRecord(entry)),
-    () => ledger.remove(entry),
+    () => ledger.replace(record, nextRecord(record)),
+    () => ledger.remove(record),
     () => ledger.addExpiring('name', 'fact', 1),
     () => ledger.lease('name', 'owner', 1, 2),
   ]
   for (const change of changes)
     await t.rejects(change(), { name: 'LedgerError', message: `has format ${FORMAT + 1}, ${WORKS}` })
-  t.strictSame(await ledger.get('x402:one'), entry)
+  t.strictSame(await ledger.get('x402:one'), record)
   await worker.finish()
 })
 
@@ -191,7 +191,7 @@ t.test('lmdb: refuses a file that is cut off, leaves it as it is and says what t
   const directory = newPlace(t)
   const ledger = await openLmdbLedger(directory)
   const payments = Array.from({ length: 1_500 }, (_, number) => makeRecord(`x402:${number}`))
-  await Promise.all(payments.map((entry) => ledger.insert(entry)))
+  await Promise.all(payments.map((record) => ledger.insert(record)))
   await ledger.close()
   const file = join(directory, 'data.mdb')
   const whole = readFileSync(file)
@@ -235,7 +235,7 @@ t.test('lmdb: finds a damaged page, leaves the store as it is and says what to d
   const directory = newPlace(t)
   const ledger = await openLmdbLedger(directory)
   const payments = Array.from({ length: 300 }, (_, number) => makeRecord(`x402:${number}`))
-  await Promise.all(payments.map((entry) => ledger.insert(entry)))
+  await Promise.all(payments.map((record) => ledger.insert(record)))
   await ledger.close()
   const file = join(directory, 'data.mdb')
   const whole = readFileSync(file)
@@ -269,8 +269,8 @@ t.test('lmdb: notices deleted files, refuses new payments and finishes the old o
   const directory = newPlace(t)
   const ledger = await openLmdbLedger(directory)
   t.teardown(() => ledger.close())
-  const entry = makeRecord('x402:one')
-  await ledger.insert(entry)
+  const record = makeRecord('x402:one')
+  await ledger.insert(record)
   await ledger.check()
   rmSync(directory, { recursive: true })
   const refused = {
@@ -285,7 +285,7 @@ t.test('lmdb: notices deleted files, refuses new payments and finishes the old o
     () => ledger.listExpiring('a', 1),
   ]
   for (const call of calls) await t.rejects(call(), refused)
-  t.equal(await ledger.replace(entry, nextRecord(entry, { state: 'fulfilled' })), true)
+  t.equal(await ledger.replace(record, nextRecord(record, { state: 'fulfilled' })), true)
 })
 
 t.test('lmdb: goes on with other files once an operator has reopened them, and not before', async (t) => {
@@ -294,12 +294,12 @@ t.test('lmdb: goes on with other files once an operator has reopened them, and n
   t.teardown(() => ledger.close())
   const [one, two] = [makeRecord('x402:one'), makeRecord('x402:two')]
   await ledger.insert(one)
-  for (const [losses, entry] of [one, two].entries()) {
+  for (const [losses, record] of [one, two].entries()) {
     rmSync(directory, { recursive: true })
     const operator = startWorker(['lmdb', directory, 'reopen', ''])
     t.equal(await operator.line(), 'ready')
     await t.rejects(ledger.check(), { message: /has lost its files/ }, 'an empty store is there')
-    t.equal(await ledger.replace(entry, nextRecord(entry)), true, 'existing payments are finished')
+    t.equal(await ledger.replace(record, nextRecord(record)), true, 'existing payments are finished')
     operator.begin()
     t.equal(await operator.line(), 'reopened')
     const calls = [
@@ -348,11 +348,11 @@ t.test('lmdb: stores large answers in files for their owner only, named after pa
   const ledger = await openLmdbLedger(directory)
   t.teardown(() => ledger.close())
   const { answers } = ledger
-  const entry = makeRecord('x402:one')
-  const { id } = entry
+  const record = makeRecord('x402:one')
+  const { id } = record
   const text = 'a'.repeat(20_000)
   const large = { kind: 'text', type: 'text/plain', text } as const
-  const reference = await writeAnswer(answers, entry, large)
+  const reference = await writeAnswer(answers, record, large)
   const file = join(directory, 'answers', id.slice(4, 5), `${id}.1`)
   t.equal(readFileSync(file, 'utf8'), text)
   t.equal(statSync(file).mode & 0o777, 0o600)
@@ -370,7 +370,7 @@ t.test('lmdb: stores large answers in files for their owner only, named after pa
   t.equal(await answers.read(id, reference), undefined, 'torn')
   t.equal(await sweepAnswers(ledger, Date.now()), 0, 'its record may be on its way')
   const later = Date.now() + 2 * 3_600_000
-  await ledger.insert({ ...entry, answer: reference })
+  await ledger.insert({ ...record, answer: reference })
   writeFileSync(`${file}.tmp`, 'left behind')
   await writeAnswer(answers, makeRecord('x402:stale'), large)
   t.equal(await sweepAnswers(ledger, later), 2, 'what belongs to no payment goes')
@@ -538,12 +538,12 @@ t.test('lmdb: measures the five commits of a paid call', async (t) => {
   t.teardown(() => ledger.close())
   let sold = 0
   const sell = async (): Promise<void> => {
-    let entry = makeRecord(`x402:${(sold += 1)}`)
-    await ledger.insert(entry)
+    let record = makeRecord(`x402:${(sold += 1)}`)
+    await ledger.insert(record)
     for (const state of ['fulfilled', 'settling', 'settled', 'sent'] as const) {
-      const next = nextRecord(entry, { state })
-      if (!(await ledger.replace(entry, next))) throw new Error('a change was lost')
-      entry = next
+      const next = nextRecord(record, { state })
+      if (!(await ledger.replace(record, next))) throw new Error('a change was lost')
+      record = next
     }
   }
   const began = performance.now()

@@ -17,13 +17,13 @@ else testConnection()
 function testConnection(): void {
   t.test('keeps every payment when Redis is killed and started again', async (t) => {
     const { redis, ledger } = await openFixture(t)
-    const entry = makeRecord('x402:one')
-    await ledger.insert(entry)
+    const record = makeRecord('x402:one')
+    await ledger.insert(record)
     await redis.kill()
     await redis.restart()
-    t.strictSame(await ledger.get('x402:one'), entry, 'the same ledger goes on with it')
-    const next = nextRecord(entry, { state: 'fulfilled', due: 7 })
-    t.equal(await ledger.replace(entry, next), true)
+    t.strictSame(await ledger.get('x402:one'), record, 'the same ledger goes on with it')
+    const next = nextRecord(record, { state: 'fulfilled', due: 7 })
+    t.equal(await ledger.replace(record, next), true)
     await redis.kill()
     await redis.restart()
     t.strictSame(await ledger.due('money', 7, 10), [next])
@@ -33,8 +33,8 @@ function testConnection(): void {
   t.test('fails every call soon while Redis is away', async (t) => {
     const { redis, ledger } = await openFixture(t)
     const said = [t.capture(console, 'error'), t.capture(console, 'warn'), t.capture(console, 'log')]
-    const entry = makeRecord('x402:one')
-    await ledger.insert(entry)
+    const record = makeRecord('x402:one')
+    await ledger.insert(record)
     await redis.kill()
     const message = `the ledger in Redis at 127.0.0.1:${redis.port} cannot be reached (ECONNREFUSED)`
     await t.rejects(ledger.get('x402:one'), { name: 'LedgerError', message })
@@ -42,7 +42,7 @@ function testConnection(): void {
       for (const call of callsOf(ledger)) await t.rejects(call(), { name: 'LedgerError', message })
     await redis.restart()
     await comesBack(ledger)
-    t.strictSame(await ledger.get('x402:one'), entry)
+    t.strictSame(await ledger.get('x402:one'), record)
     t.equal(await ledger.get('x402:two'), undefined, 'nothing of what had failed is done later')
     await redis.kill()
     await t.rejects(ledger.get('x402:one'), { message })
@@ -56,27 +56,27 @@ function testConnection(): void {
 
   t.test('lets callers wait while Redis starts again', async (t) => {
     const { redis, ledger } = await openFixture(t)
-    const entry = makeRecord('x402:one')
-    await ledger.insert(entry)
+    const record = makeRecord('x402:one')
+    await ledger.insert(record)
     await redis.kill()
     const found = Promise.all([
       ledger.get('x402:one'),
-      ledger.find(entry.id),
-      ledger.due('cleanup', entry.due ?? 0, 1),
+      ledger.find(record.id),
+      ledger.due('cleanup', record.due ?? 0, 1),
     ])
     await redis.restart()
-    t.strictSame(await found, [entry, entry, [entry]])
-    t.equal(await ledger.replace(entry, nextRecord(entry)), true)
+    t.strictSame(await found, [record, record, [record]])
+    t.equal(await ledger.replace(record, nextRecord(record)), true)
   })
 
   t.test('gives up a silent Redis, and reports the last call as unknown', async (t) => {
     const { redis, ledger } = await openFixture(t)
-    const entry = makeRecord('x402:one')
-    await ledger.insert(entry)
-    const next = nextRecord(entry, { state: 'fulfilled' })
+    const record = makeRecord('x402:one')
+    await ledger.insert(record)
+    const next = nextRecord(record, { state: 'fulfilled' })
     const place = `the ledger in Redis at 127.0.0.1:${redis.port}`
     redis.freeze()
-    const [changed, read] = await Promise.allSettled([ledger.replace(entry, next), ledger.get('x402:one')])
+    const [changed, read] = await Promise.allSettled([ledger.replace(record, next), ledger.get('x402:one')])
     const unknown = `${place} has not answered: whether the change was stored cannot be known`
     t.match(changed, { status: 'rejected', reason: { name: 'LedgerError', message: unknown } })
     t.match(read, {
@@ -87,7 +87,7 @@ function testConnection(): void {
     redis.thaw()
     await comesBack(ledger)
     t.strictSame(await ledger.get('x402:one'), next, 'this time it was carried out when Redis woke up')
-    t.equal(await ledger.replace(entry, next), false)
+    t.equal(await ledger.replace(record, next), false)
     t.equal(await ledger.get('x402:two'), undefined, 'what came too late was never sent')
   })
 
@@ -103,17 +103,17 @@ function testConnection(): void {
     const { redis } = await openFixture(t)
     const line = await openLine(t, redis.port)
     const ledger = await open(t, `redis://127.0.0.1:${line.port}`)
-    const entry = makeRecord('x402:one')
+    const record = makeRecord('x402:one')
     line.cutAnswers(1)
-    await t.rejects(ledger.insert(entry), { message: / cannot be known$/ })
-    t.strictSame(await ledger.get('x402:one'), entry, 'it was stored')
+    await t.rejects(ledger.insert(record), { message: / cannot be known$/ })
+    t.strictSame(await ledger.get('x402:one'), record, 'it was stored')
     t.equal(line.sent().split("'SETNX', identity").length - 1, 1)
-    t.equal(line.sent().split(entry.authorizationHash).length - 1, 1, 'and sent once')
-    const next = nextRecord(entry, { state: 'fulfilled' })
+    t.equal(line.sent().split(record.authorizationHash).length - 1, 1, 'and sent once')
+    const next = nextRecord(record, { state: 'fulfilled' })
     line.cutAnswers(1)
-    await t.rejects(ledger.replace(entry, next), { message: / cannot be known$/ })
+    await t.rejects(ledger.replace(record, next), { message: / cannot be known$/ })
     t.strictSame(await ledger.get('x402:one'), next)
-    t.equal(line.sent().split(entry.authorizationHash).length - 1, 2)
+    t.equal(line.sent().split(record.authorizationHash).length - 1, 2)
     line.cutAnswers(2)
     await t.rejects(ledger.get('x402:one'), { message: / has not answered$/ })
   })
@@ -143,17 +143,19 @@ function testConnection(): void {
 
   t.test('reports why Redis refuses a command, in its own words', async (t) => {
     const { redis, ledger } = await openFixture(t)
-    const entry = makeRecord('x402:one')
-    await ledger.insert(entry)
+    const record = makeRecord('x402:one')
+    await ledger.insert(record)
     const refused = async (word: string): Promise<void> => {
-      const fault: unknown = await ledger.replace(entry, nextRecord(entry)).catch((caught: unknown) => caught)
+      const fault: unknown = await ledger
+        .replace(record, nextRecord(record))
+        .catch((caught: unknown) => caught)
       t.match(fault, { name: 'LedgerError', message: new RegExp(` has refused: .* \\(${word}\\)$`) })
       t.notMatch(
         inspect(fault, { depth: 9, showHidden: true }),
-        entry.authorizationHash,
+        record.authorizationHash,
         'and nothing of the payment',
       )
-      t.strictSame(await ledger.get('x402:one'), entry)
+      t.strictSame(await ledger.get('x402:one'), record)
     }
     await redis.command('CONFIG', 'SET', 'maxmemory', 1)
     await refused('OOM')
@@ -167,14 +169,14 @@ function testConnection(): void {
       message: / has refused: it cannot do what was asked \(WRONGTYPE\)$/,
     })
     await redis.command('RENAME', '{ratecard}:kept', '{ratecard}:dues:cleanup')
-    t.equal(await ledger.replace(entry, nextRecord(entry)), true, 'it goes on once that is repaired')
+    t.equal(await ledger.replace(record, nextRecord(record)), true, 'it goes on once that is repaired')
   })
 
   t.test('takes no payment after the store was emptied, until an operator has reopened it', async (t) => {
     const { redis, ledger } = await openFixture(t)
     const neighbour = await open(t, redis.url)
-    const entry = makeRecord('x402:one')
-    await ledger.insert(entry)
+    const record = makeRecord('x402:one')
+    await ledger.insert(record)
     const place = `the ledger in Redis at 127.0.0.1:${redis.port} has lost its data`
     const closed = async (reason: string): Promise<void> => {
       for (const each of [ledger, neighbour])
@@ -197,11 +199,11 @@ function testConnection(): void {
     await operator.reopen()
     for (const each of [ledger, neighbour, restarted]) {
       await each.check()
-      t.equal(await each.get(entry.key), undefined)
+      t.equal(await each.get(record.key), undefined)
     }
-    t.equal(await ledger.replace(entry, nextRecord(entry)), false, 'a lost payment is not there')
-    t.equal(await neighbour.insert(entry), undefined)
-    t.strictSame(await ledger.insert(entry), entry)
+    t.equal(await ledger.replace(record, nextRecord(record)), false, 'a lost payment is not there')
+    t.equal(await neighbour.insert(record), undefined)
+    t.strictSame(await ledger.insert(record), record)
   })
 
   t.test('takes no payment after another store has taken the place of its own', async (t) => {
@@ -216,15 +218,15 @@ function testConnection(): void {
 
   t.test('leaves a Redis that has become a replica, and returns when it is the master', async (t) => {
     const { redis, ledger } = await openFixture(t)
-    const entry = makeRecord('x402:one')
-    await ledger.insert(entry)
+    const record = makeRecord('x402:one')
+    await ledger.insert(record)
     await redis.command('REPLICAOF', '127.0.0.1', 1)
     const connections = Number(
       /total_connections_received:(\d+)/.exec(String(await redis.command('INFO')))?.[1],
     )
     const replica = / has refused: it is a replica; REDIS_URL has to name the primary \(READONLY\)$/
-    await t.rejects(ledger.replace(entry, nextRecord(entry)), { message: replica })
-    t.strictSame(await ledger.get('x402:one'), entry)
+    await t.rejects(ledger.replace(record, nextRecord(record)), { message: replica })
+    t.strictSame(await ledger.get('x402:one'), record)
     const after = /total_connections_received:(\d+)/.exec(String(await redis.command('INFO')))?.[1]
     t.ok(Number(after) > connections, 'the name is looked up anew: it may lead elsewhere')
     const fault: unknown = await openRedisLedger({ url: redis.url, settings: 'checked', replicas: 0 }).catch(
@@ -232,7 +234,7 @@ function testConnection(): void {
     )
     t.match(fault, { message: replica })
     await redis.command('REPLICAOF', 'NO', 'ONE')
-    t.equal(await ledger.replace(entry, nextRecord(entry)), true)
+    t.equal(await ledger.replace(record, nextRecord(record)), true)
   })
 
   t.test('names an address that is unreachable or another program’s', async (t) => {
@@ -319,8 +321,8 @@ function testConnection(): void {
 
   t.test('keeps all keys of the ledger in one slot of a cluster', async (t) => {
     const { redis, ledger } = await openFixture(t)
-    const entry = asStored(makeRecord('x402:{one}'))
-    await ledger.insert(entry)
+    const record = asStored(makeRecord('x402:{one}'))
+    await ledger.insert(record)
     await ledger.addExpiring('{a} name', 'a fact', 10)
     await ledger.lease('{a} thing', 'somebody', 1, 2)
     const keys = await redis.command('KEYS', '*')
@@ -351,7 +353,7 @@ function callsOf(ledger: Ledger): (() => Promise<unknown>)[] {
     () => ledger.insert(two),
     () => ledger.replace(one, nextRecord(one)),
     () => ledger.remove(one),
-    () => ledger.entries()[Symbol.asyncIterator]().next(),
+    () => ledger.records()[Symbol.asyncIterator]().next(),
     () => ledger.due('money', 1, 1),
     () => ledger.undelivered(one.buyerKey, 0, 1),
     () => ledger.addExpiring('name', 'fact', 1),

@@ -141,8 +141,8 @@ function testSettings(): void {
       const clock = mock.method(performance, 'now', () => time)
       t.teardown(() => clock.mock.restore())
       const ledger = await open(t, redis.url)
-      const entry = makeRecord('x402:one')
-      await ledger.insert(entry)
+      const record = makeRecord('x402:one')
+      await ledger.insert(record)
       await redis.command('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru')
       time += 60_000
       const unsafe = {
@@ -152,7 +152,7 @@ function testSettings(): void {
       await t.rejects(ledger.check(), unsafe)
       await t.rejects(ledger.insert(makeRecord('x402:two')), unsafe)
       await t.rejects(ledger.listExpiring('a', 1), unsafe)
-      t.equal(await ledger.replace(entry, nextRecord(entry)), true, 'what is under way goes on')
+      t.equal(await ledger.replace(record, nextRecord(record)), true, 'what is under way goes on')
       await redis.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction')
       time += 60_000
       t.equal(await ledger.insert(makeRecord('x402:two')), undefined)
@@ -178,12 +178,12 @@ function testSettings(): void {
     await replica.command('REPLICAOF', '127.0.0.1', redis.port)
     while (!/master_link_status:up/.test(String(await replica.command('INFO', 'replication'))))
       await delay(50)
-    const entry = makeRecord('x402:one')
-    t.equal(await ledger.insert(entry), undefined)
+    const record = makeRecord('x402:one')
+    t.equal(await ledger.insert(record), undefined)
     await redis.kill()
     await replica.command('REPLICAOF', 'NO', 'ONE')
     const after = await open(t, replica.url)
-    t.strictSame(await after.get('x402:one'), entry, 'a failover has it')
+    t.strictSame(await after.get('x402:one'), record, 'a failover has it')
   })
 
   t.test('measures leases by the clock of Redis, whatever the clock of the process says', async (t) => {
@@ -234,10 +234,10 @@ async function open(
 
 async function works(t: Test, url: string, settings: RedisLedgerSettings['settings']): Promise<void> {
   const ledger = await open(t, url, settings)
-  const entry = makeRecord('x402:one')
-  t.equal(await ledger.insert(entry), undefined)
-  t.strictSame(await ledger.get('x402:one'), entry)
-  t.strictSame(await ledger.due('cleanup', entry.due ?? 0, 1), [entry])
+  const record = makeRecord('x402:one')
+  t.equal(await ledger.insert(record), undefined)
+  t.strictSame(await ledger.get('x402:one'), record)
+  t.strictSame(await ledger.due('cleanup', record.due ?? 0, 1), [record])
   await ledger.addExpiring('a name', 'a fact', 10)
   t.strictSame(await ledger.listExpiring('a name', 10), [])
   t.match(await ledger.lease('a thing', 'somebody', 1, 2), { fencingToken: 1 })

@@ -3,7 +3,7 @@ import { Account, Actions, P256 } from 'viem/tempo'
 import { privateKeyToAccount } from 'viem/accounts'
 import t from 'tap'
 import type {
-  SettlementAttempt,
+  Dispatch,
   PaymentRecord,
   PayerTransaction,
 } from '../../../../src/engine/ledger/payment-record.ts'
@@ -91,7 +91,7 @@ async function drain(key: Hex, token: Hex): Promise<void> {
   })
 }
 
-async function settle(payment: Payment, record: (dispatch: SettlementAttempt) => void = () => {}) {
+async function settle(payment: Payment, record: (dispatch: Dispatch) => void = () => {}) {
   if (payment.settle === undefined) throw new Error('charged without a transfer')
   return payment.settle(payment.authorizedAmount, {
     record: async (dispatch) => {
@@ -101,7 +101,7 @@ async function settle(payment: Payment, record: (dispatch: SettlementAttempt) =>
 }
 
 /** The entry a process that has died has left. */
-async function left({ payment }: Signed, dispatch: SettlementAttempt | undefined): Promise<PaymentRecord> {
+async function left({ payment }: Signed, dispatch: Dispatch | undefined): Promise<PaymentRecord> {
   const verification = await payment.verify()
   if (verification.kind !== 'verified') throw new Error(verification.kind)
   const { payer, validBefore } = verification
@@ -126,8 +126,8 @@ async function left({ payment }: Signed, dispatch: SettlementAttempt | undefined
     buyerKey: 'buyer',
     identifier: undefined,
   } as const
-  const entry = newRecord(purchase, 'one', Date.now(), 10_000)
-  return dispatch === undefined ? entry : { ...entry, state: 'settling', dispatch }
+  const record = newRecord(purchase, 'one', Date.now(), 10_000)
+  return dispatch === undefined ? record : { ...record, state: 'settling', dispatch }
 }
 
 /** What is recorded of a payment before it is sent. */
@@ -168,7 +168,7 @@ for (const [way, what] of BLOCKED) {
     const signed = await fresh()
     node.set(way)
     t.match(await counter.refusal(signed.authorization), { code: 'chain_unavailable' })
-    const dispatched: SettlementAttempt[] = []
+    const dispatched: Dispatch[] = []
     const settlement = await settle(signed.payment, (dispatch) => dispatched.push(dispatch))
     t.match(settlement, { kind: 'failed', refusal: { code: 'chain_unavailable' } })
     t.strictSame(dispatched, [], 'nothing was to be sent')
@@ -184,16 +184,16 @@ t.test(
   async (t) => {
     const signed = await fresh()
     node.set('broken_after_send')
-    const dispatched: SettlementAttempt[] = []
+    const dispatched: Dispatch[] = []
     const settlement = await settle(signed.payment, (dispatch) => dispatched.push(dispatch))
     t.match(settlement, { kind: 'unknown' }, 'never a failure: the buyer would pay again')
     t.equal(dispatched.length, 1)
     await mined(chain, signed.raw)
-    const entry = await left(signed, dispatched[0])
-    t.equal((await counter.protocol.resolve(entry)).kind, 'unknown', 'while the way is blocked')
+    const record = await left(signed, dispatched[0])
+    t.equal((await counter.protocol.resolve(record)).kind, 'unknown', 'while the way is blocked')
     node.set('open')
     clock.ahead = 0
-    const resolved = await counter.protocol.resolve(entry)
+    const resolved = await counter.protocol.resolve(record)
     t.match(resolved, { kind: 'settled', receipt: { payer: addressOf(signed.key), amount: '5000' } })
     t.strictSame(await charges(signed), [5_000n])
   },
@@ -201,12 +201,12 @@ t.test(
 
 t.test('sends the stored bytes once after a process died before the broadcast', async (t) => {
   const signed = await fresh()
-  const entry = await left(signed, recorded(signed))
-  t.match(await counter.protocol.resolve(entry), { kind: 'settled' })
-  t.match(await counter.protocol.resolve(entry), { kind: 'settled' }, 'again, as another process would')
+  const record = await left(signed, recorded(signed))
+  t.match(await counter.protocol.resolve(record), { kind: 'settled' })
+  t.match(await counter.protocol.resolve(record), { kind: 'settled' }, 'again, as another process would')
   const { raw: _, ...disarmed } = recorded(signed)
   t.match(
-    await counter.protocol.resolve({ ...entry, dispatch: disarmed }),
+    await counter.protocol.resolve({ ...record, dispatch: disarmed }),
     { kind: 'settled' },
     'the bytes are gone, the receipt is there',
   )
@@ -287,11 +287,11 @@ t.test('reports a transaction as failed only when its time is over on the chain'
   const signed = await fresh()
   // The bytes are lost, as behind a node that has taken them and has them no more.
   const { raw: _, ...dispatch } = recorded(signed)
-  const entry = await left(signed, dispatch)
-  t.match(await counter.protocol.resolve(entry), { kind: 'unknown' }, 'our clock is not the chain’s')
+  const record = await left(signed, dispatch)
+  t.match(await counter.protocol.resolve(record), { kind: 'unknown' }, 'our clock is not the chain’s')
   await chain.ask('evm_increaseTime', [60])
   await chain.ask('evm_mine', [])
   clock.ahead = 60_000
-  t.match(await counter.protocol.resolve(entry), { kind: 'failed', refusal: { code: 'settlement_failed' } })
+  t.match(await counter.protocol.resolve(record), { kind: 'failed', refusal: { code: 'settlement_failed' } })
   t.strictSame(await charges(signed), [])
 })

@@ -17,7 +17,7 @@ const shop = await openShop()
 t.teardown(() => shop.close())
 const secrets = new Secrets()
 secrets.add('an RPC endpoint', shop.node.url)
-secrets.add('the signer’s key', shop.settlerKey.slice(2))
+secrets.add('the signer’s key', shop.signerKey.slice(2))
 t.afterEach(() => {
   shop.upstream.during(async () => {})
 })

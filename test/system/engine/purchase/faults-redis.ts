@@ -27,7 +27,7 @@ async function faults(): Promise<void> {
   })
   const secrets = new Secrets()
   secrets.add('an RPC endpoint', shop.node.url)
-  secrets.add('the signer’s key', shop.settlerKey.slice(2))
+  secrets.add('the signer’s key', shop.signerKey.slice(2))
   secrets.add('the password of the ledger', PASSWORD)
 
   const at = [shop.url, branch.url] as const
@@ -121,7 +121,7 @@ async function faults(): Promise<void> {
     })
     const ledger = await openRedisLedger({ url: redis.url, settings: 'checked', replicas: 0 })
     t.teardown(() => ledger.close())
-    for await (const { payer, receipt } of ledger.entries())
+    for await (const { payer, receipt } of ledger.records())
       if (payer === addressOf(key)) t.match(receipt?.transaction, /^0x/)
     t.match(await readBought(await send(`${branch.url}${path}`, payment.header)), {
       status: 200,

@@ -41,7 +41,7 @@ t.teardown(async () => {
 })
 const secrets = new Secrets()
 secrets.add('an RPC endpoint', shop.node.url)
-secrets.add('the signer’s key', shop.settlerKey.slice(2))
+secrets.add('the signer’s key', shop.signerKey.slice(2))
 const branch = await shop.branch()
 
 const work = (n: number): string => `/paid/work?n=${n}`

@@ -27,7 +27,7 @@ t.teardown(() => shop.close())
 const branch = await shop.branch()
 const secrets = new Secrets()
 secrets.add('an RPC endpoint', shop.node.url)
-secrets.add('the signer’s key', shop.settlerKey.slice(2))
+secrets.add('the signer’s key', shop.signerKey.slice(2))
 
 /** The same request at one process and at the other. */
 const at = [shop.url, branch.url] as const
@@ -138,7 +138,7 @@ async function buyOver(path: string, { header }: SignedPayment): Promise<Socket>
 async function untilDelivered(key: Hex): Promise<void> {
   const ledger = await openLmdbLedger(join(shop.server.dataDir, 'ledger'))
   const stateOf = async (): Promise<State | undefined> => {
-    for await (const { payer, state } of ledger.entries())
+    for await (const { payer, state } of ledger.records())
       if (payer.toLowerCase() === addressOf(key).toLowerCase()) return state
     return undefined
   }

@@ -212,9 +212,9 @@ for (const [protocol, site] of Object.entries(sites)) {
     const sale = await owed(t, site)
     const sent = await run(site, first, sale)
     t.match(sent, { kind: 'sent' })
-    const [entry] = await sale.fixture.all()
-    if (entry === undefined) throw new Error('there is a record')
-    await sale.fixture.amend(withoutRefund(entry), {})
+    const [record] = await sale.fixture.all()
+    if (record === undefined) throw new Error('there is a record')
+    await sale.fixture.amend(withoutRefund(record), {})
     t.equal(await refundOf(sale.fixture), undefined)
     t.match(await run(site, second, sale), sent)
     t.match(await sale.recorded(), { sender: addressOf(first) })
@@ -253,10 +253,10 @@ for (const [protocol, site] of Object.entries(sites)) {
     const [first, second] = await site.accounts('new')
     const sale = await owed(t, site)
     const hash = await broadcastUnmined(t, site, first, sale)
-    const [entry] = await sale.fixture.all()
+    const [record] = await sale.fixture.all()
     const { nonce } = await sale.recorded()
-    if (entry === undefined) throw new Error('there is a record')
-    await sale.fixture.amend(entry, { refund: { kind: 'sending', hash, raw: '0x00', nonce } })
+    if (record === undefined) throw new Error('there is a record')
+    await sale.fixture.amend(record, { refund: { kind: 'sending', hash, raw: '0x00', nonce } })
     for (const key of [first, second])
       t.match(await run(site, key, sale), { kind: 'refused', reason: /does not say which account/ })
     await site.go()
@@ -266,8 +266,8 @@ for (const [protocol, site] of Object.entries(sites)) {
   })
 }
 
-function withoutRefund({ refund: _refund, ...entry }: PaymentRecord): PaymentRecord {
-  return entry
+function withoutRefund({ refund: _refund, ...record }: PaymentRecord): PaymentRecord {
+  return record
 }
 
 t.test('mpp: another key sends once the first transaction is finally replaced, and no sooner', async (t) => {
@@ -347,8 +347,8 @@ t.test(
 const OTHER_NAME = `0x${'5a'.repeat(32)}` as const
 
 /** Sends one unit to a payer from any account, under the name of the refund. */
-async function sendNamed(site: Site, key: Hex, entry: PaymentRecord): Promise<void> {
-  const terms = refundTermsOf(entry)
+async function sendNamed(site: Site, key: Hex, record: PaymentRecord): Promise<void> {
+  const terms = refundTermsOf(record)
   if (terms === undefined) throw new Error('it can be refunded')
   const { token, payer: to, mark, by } = terms
   const account = privateKeyToAccount(key)
@@ -375,17 +375,17 @@ for (const [protocol, site] of Object.entries(sites)) {
     async (t) => {
       const [first, second] = await site.accounts('new')
       const sale = await owed(t, site)
-      const [entry] = await sale.fixture.all()
-      if (entry === undefined) throw new Error('there is a record')
-      await sendNamed(site, second, entry)
+      const [record] = await sale.fixture.all()
+      if (record === undefined) throw new Error('there is a record')
+      await sendNamed(site, second, record)
       const args = [sale.payer as Hex, 5000n] as const
       const data =
         protocol === 'mpp'
           ? encodeFunctionData({ abi: TOKEN, functionName: 'transferWithMemo', args: [...args, OTHER_NAME] })
           : encodeFunctionData({ abi: TOKEN, functionName: 'transfer', args })
-      const hash = await site.send(second, { to: entry.asset as Hex, data })
+      const hash = await site.send(second, { to: record.asset as Hex, data })
       const foreign = { kind: 'sending', hash, raw: '0x00', nonce: 0 } as const
-      await sale.fixture.amend(entry, { refund: foreign })
+      await sale.fixture.amend(record, { refund: foreign })
       t.match(await run(site, first, sale), { kind: 'refused', reason: /the chain does not show it/ })
       t.match(await refundOf(sale.fixture), foreign)
       const [recorded] = await sale.fixture.all()

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { USUAL_CHANNELS } from '../../../../src/engine/catalog/catalog.ts'
 import t, { type Test } from 'tap'
-import { VARIABLES } from '../../../../src/engine/app/setting-names.ts'
+import { VARIABLES } from '../../../../src/engine/app/option-names.ts'
 import { systemRuntime } from '../../../../src/engine/base/runtime.ts'
 import type { Settler } from '../../../../src/engine/x402/exact-evm/settler.ts'
 import {

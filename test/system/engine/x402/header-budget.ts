@@ -1,5 +1,5 @@
 import t from 'tap'
-import { compileText } from '../../../../src/engine/catalog/load.ts'
+import { compileText } from '../../../../src/engine/catalog/load-catalog.ts'
 import { checkHeaderBudget, headerIssue } from '../../../../src/engine/x402/x402-challenge.ts'
 import { runProgram } from '../../../support/server.ts'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { VARIABLES } from '../../../../src/engine/app/setting-names.ts'
+import { VARIABLES } from '../../../../src/engine/app/option-names.ts'
 import { httpOver } from '../../../../src/engine/base/runtime.ts'
 import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
 import {
@@ -31,7 +31,7 @@ const ledger: Ledger = {
   commit: unused,
   replace: unused,
   remove: unused,
-  entries: unused,
+  records: unused,
   search: unused,
   totals: { read: unused, rebuild: unused },
   counts: { add: unused, read: unused },

@@ -28,9 +28,9 @@ const { chain } = shop
 const chainControl = openChainControl(chain)
 t.afterEach(() => chainControl.automine('on'))
 
-const sent = (): Promise<number> => chainControl.client.getTransactionCount({ address: shop.settler })
+const sent = (): Promise<number> => chainControl.client.getTransactionCount({ address: shop.signer })
 const inPool = (): Promise<number> =>
-  chainControl.client.getTransactionCount({ address: shop.settler, blockTag: 'pending' })
+  chainControl.client.getTransactionCount({ address: shop.signer, blockTag: 'pending' })
 
 t.test(
   'charges a wallet with money for one call once, and spends gas once, when it pays 200 times at once',

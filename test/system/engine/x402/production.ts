@@ -48,6 +48,6 @@ t.test('charges the stock client exactly the price on the terms of real USD Coin
   t.strictSame(await shop.onchain.received(shop.payTo), [10_000n])
 })
 
-t.test('keeps a settler key out of everything the service says', async (t) => {
+t.test('keeps a signer key out of everything the service says', async (t) => {
   t.notMatch(shop.server.output(), /[0-9a-f]{64}/i)
 })

@@ -127,7 +127,7 @@ t.test('settles members of a batch again whose account nonce was used by another
   await shop.restart(async () => {
     await undo(t, shop)
     await shop.onchain.cancel(canceled.key, canceled.payment.authorization.nonce)
-    const account = privateKeyToAccount(shop.settlerKey)
+    const account = privateKeyToAccount(shop.signerKey)
     const wallet = createWalletClient({ account, chain: base, transport: http(shop.chain.rpcUrl) })
     for (let nonce = 0; nonce < spent; nonce += 1)
       await wallet.sendTransaction({ to: account.address, nonce })

@@ -11,7 +11,7 @@ import { FeeLosses } from '../../../../src/engine/chains/svm/fee-losses.ts'
 import { openSvmAccount } from '../../../../src/engine/base/svm-signature.ts'
 import { SvmChain } from '../../../../src/engine/chains/svm/svm-chain.ts'
 import { openLmdbLedger } from '../../../../src/engine/ledger/lmdb/lmdb-ledger.ts'
-import type { PaymentRecord, SettlementAttempt } from '../../../../src/engine/ledger/payment-record.ts'
+import type { PaymentRecord, Dispatch } from '../../../../src/engine/ledger/payment-record.ts'
 import { PayerLimits } from '../../../../src/engine/x402/exact-evm/payer-limits.ts'
 import { createOwnSettler } from '../../../../src/engine/x402/exact-svm/own-settler.ts'
 import { readSvm } from '../../../../src/engine/x402/exact-svm/svm-payload.ts'
@@ -85,17 +85,17 @@ async function walletWith(atomic: bigint): Promise<typeof sale.buyer> {
   return buyer
 }
 
-function recordOf({ transfer }: SvmRequest, dispatch: SettlementAttempt | undefined): PaymentRecord {
+function recordOf({ transfer }: SvmRequest, dispatch: Dispatch | undefined): PaymentRecord {
   const { payer } = transfer
-  const entry = { ...makeRecord('key'), network: network?.id ?? '', payer, amount: '10000' }
-  return dispatch === undefined ? entry : { ...entry, dispatch }
+  const record = { ...makeRecord('key'), network: network?.id ?? '', payer, amount: '10000' }
+  return dispatch === undefined ? record : { ...record, dispatch }
 }
 
 t.test('what is recorded before it is sent settles the payment after a kill', async (t) => {
   const request = await paymentOf(await walletWith(10_000n))
   const killed = new Error('killed')
-  let written: SettlementAttempt | undefined
-  const record = async (dispatch: SettlementAttempt): Promise<void> => {
+  let written: Dispatch | undefined
+  const record = async (dispatch: Dispatch): Promise<void> => {
     written = dispatch
     throw killed
   }
@@ -112,8 +112,8 @@ t.test(
   'a transaction that was never in a block has failed when its last height is final, not before',
   async (t) => {
     const request = await paymentOf(await walletWith(10_000n))
-    let written: SettlementAttempt | undefined
-    const record = async (dispatch: SettlementAttempt): Promise<void> => {
+    let written: Dispatch | undefined
+    const record = async (dispatch: Dispatch): Promise<void> => {
       written = dispatch
       throw new Error('killed')
     }

@@ -180,7 +180,7 @@ t.test('answers 402 to a payer who moves the money away during the work', async 
   const key = await shop.wallet()
   const payer = addressOf(key)
   const payment = await fresh(key)
-  shop.upstream.during(async () => shop.onchain.drain(payer, shop.settler, await shop.chain.balance(payer)))
+  shop.upstream.during(async () => shop.onchain.drain(payer, shop.signer, await shop.chain.balance(payer)))
   const response = await send(work(6), payment.header)
   t.equal(response.status, 402)
   t.strictSame(readHeader(response, 'payment-response'), {
@@ -211,9 +211,9 @@ t.test('reports a payer whom the token refuses before any work', async (t) => {
 
 t.test('leaves buyers uncharged and payments unspent when the operator runs out of gas', async (t) => {
   const payment = await fresh()
-  await shop.chain.setGas(shop.settler, 1n)
+  await shop.chain.setGas(shop.signer, 1n)
   const response = await send(work(8), payment.header)
-  await shop.chain.setGas(shop.settler, 10n ** 18n)
+  await shop.chain.setGas(shop.signer, 10n ** 18n)
   t.equal(response.status, 503)
   t.match(await readProblem(response), { code: 'chain_unavailable', charged: 'no' })
   await logs(/the service cannot pay the fees of the network now/)

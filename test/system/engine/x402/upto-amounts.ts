@@ -167,8 +167,8 @@ t.test('finds out what became of a payment whose process has died', async (t) =>
     const signed = await permit(scheme)
     const journal = newRecorder()
     await signed.payment.settle(77n, journal)
-    const entry = recordOf(signed, { amount: '77', dispatch: recorded(journal), state: 'settling' })
-    t.match(await scheme.resolve(entry), { kind: 'settled', receipt: { amount: '77' } })
+    const record = recordOf(signed, { amount: '77', dispatch: recorded(journal), state: 'settling' })
+    t.match(await scheme.resolve(record), { kind: 'settled', receipt: { amount: '77' } })
   })
 
   await t.test('settled, by another transaction than the one that was recorded', async (t) => {
@@ -177,8 +177,8 @@ t.test('finds out what became of a payment whose process has died', async (t) =>
     await signed.payment.settle(78n, journal)
     const { hash } = recorded(journal)
     const dispatch = { ...recorded(journal), hash: `0x${'0'.repeat(64)}` }
-    const entry = recordOf(signed, { amount: '78', dispatch, state: 'settling' })
-    t.match(await scheme.resolve(entry), { kind: 'settled', receipt: { amount: '78', transaction: hash } })
+    const record = recordOf(signed, { amount: '78', dispatch, state: 'settling' })
+    t.match(await scheme.resolve(record), { kind: 'settled', receipt: { amount: '78', transaction: hash } })
   })
 
   await t.test('failed, when nothing was sent', async (t) => {
@@ -211,8 +211,8 @@ t.test('carries out again what a reorganization has undone', async (t) => {
     const before = (await received()).length
     await control.reorg(1)
     t.equal((await received()).length, before - 1)
-    const entry = recordOf(signed, { amount: '80', dispatch: recorded(journal), state: 'unknown' })
-    t.match(await scheme.resolve(entry), { kind: 'settled', receipt: { amount: '80' } })
+    const record = recordOf(signed, { amount: '80', dispatch: recorded(journal), state: 'unknown' })
+    t.match(await scheme.resolve(record), { kind: 'settled', receipt: { amount: '80' } })
     t.equal((await received()).length, before)
   })
 
@@ -224,9 +224,9 @@ t.test('carries out again what a reorganization has undone', async (t) => {
     await control.reorg(1)
     const dispatch = recorded(journal)
     await sendAs(dispatch.signer, { to: dispatch.signer })
-    const entry = recordOf(signed, { amount: '82', dispatch, state: 'unknown' })
-    t.match(await scheme.resolve(entry), { kind: 'failed' })
-    t.match(await scheme.resettle?.(entry, newRecorder()), { kind: 'settled', receipt: { amount: '82' } })
+    const record = recordOf(signed, { amount: '82', dispatch, state: 'unknown' })
+    t.match(await scheme.resolve(record), { kind: 'failed' })
+    t.match(await scheme.resettle?.(record, newRecorder()), { kind: 'settled', receipt: { amount: '82' } })
     t.equal((await received()).length, before)
   })
 
@@ -235,9 +235,9 @@ t.test('carries out again what a reorganization has undone', async (t) => {
     const journal = newRecorder()
     await signed.payment.settle(83n, journal)
     await control.reorg(1)
-    const entry = recordOf(signed, { amount: '83', dispatch: recorded(journal), state: 'unknown' })
+    const record = recordOf(signed, { amount: '83', dispatch: recorded(journal), state: 'unknown' })
     const others = schemeOn(await openSettlementContext(chain, { ledger, owner: 'two' }))
-    t.match(await others.resettle?.(entry, newRecorder()), { kind: 'failed' })
+    t.match(await others.resettle?.(record, newRecorder()), { kind: 'failed' })
   })
 })
 

@@ -66,7 +66,7 @@ t.test('sends the approval of a wallet without gas along, for each of its paymen
 
 t.test('names the account that settles in the challenge', async (t) => {
   const { accepts, extensions } = await challengeOf(work)
-  t.match(accepts[0], { scheme: 'upto', amount: '10000', extra: { facilitatorAddress: shop.settler } })
+  t.match(accepts[0], { scheme: 'upto', amount: '10000', extra: { facilitatorAddress: shop.signer } })
   t.match(accepts[1], { scheme: 'exact' })
   t.match(extensions, { eip2612GasSponsoring: { info: { version: '1' } } })
 })

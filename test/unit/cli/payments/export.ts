@@ -32,7 +32,7 @@ t.test('exports one exact row for each charge', async (t) => {
   const at = Date.UTC(2026, 8, 30, 23, 59, 59, 500)
   const sold = purchaseOf({ amount: '12345678', revision: 'rev-9' })
   const receipt = { ...receiptOf(sold), gasCost: '66100000' }
-  const entry = await fixture.record(sold, at, sell(receipt))
+  const record = await fixture.record(sold, at, sell(receipt))
   await fixture.record(purchaseOf(), at, (claim) => claim.void())
   await fixture.record(purchaseOf(), at)
   const { out, err } = await exported(t, fixture)
@@ -40,7 +40,7 @@ t.test('exports one exact row for each charge', async (t) => {
   t.strictSame(out.split('\n'), [
     HEAD,
     [
-      entry.id,
+      record.id,
       '2026-09-30T23:59:59.500Z',
       '2026-09-30T23:59:59.500Z',
       'sent',

@@ -37,9 +37,9 @@ t.test('deletes what a payer has bought at once, and keeps the money side of cha
   t.equal(first.code, 1, 'one is not finished')
   t.match(parse(first.out), { answers: 1, deleted: 1, reduced: 1, kept: 0, open: 1 })
 
-  const entries = await fixture.all()
-  t.equal(entries.length, 3)
-  const kept = entries.find(({ id }) => id === sold.id)
+  const records = await fixture.all()
+  t.equal(records.length, 3)
+  const kept = records.find(({ id }) => id === sold.id)
   t.match(kept, {
     payer: PAYER,
     payee: mine.payee,
@@ -64,12 +64,12 @@ t.test('deletes what a payer has bought at once, and keeps the money side of cha
     /util\/workday|digest-7f3a|buyer-7f3a|token-7f3a|seal-7f3a|identifier-7f3a/,
   )
   t.strictSame(
-    entries.find(({ id }) => id === other.id),
+    records.find(({ id }) => id === other.id),
     other,
     'other payers are untouched',
   )
   t.strictSame(
-    entries.find(({ id }) => id === unknown.id),
+    records.find(({ id }) => id === unknown.id),
     unknown,
   )
   const ledger = await openLmdbLedger(join(fixture.dataDir, 'ledger'))
@@ -119,7 +119,7 @@ t.test('deletes charges whose accounting period is over, but nothing that a refu
   t.match(out, /deleted of 0x5aA.*: 3 answers, 2 records, and in 2 records everything but the money side/)
   t.match(out, /kept: 2 records .* because charges and refunds have to be accounted for/)
   t.match(out, /not part of the ledger: log files, backups/)
-  t.strictSame((await fixture.all()).map((entry) => entry.id).toSorted(), [young.id, id].toSorted())
+  t.strictSame((await fixture.all()).map((record) => record.id).toSorted(), [young.id, id].toSorted())
   const shown = await runLine(['payments', 'list', '--json', '--data-dir', fixture.dataDir])
   t.equal(shown.code, 0)
   const due = await runLine(

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { JsonObject } from '../../../../src/engine/base/json.ts'
 import { inputSchema, parameterSchema } from '../../../../src/engine/catalog/input-schema.ts'
-import { compileText, type Loaded } from '../../../../src/engine/catalog/load.ts'
+import { compileText, type Loaded } from '../../../../src/engine/catalog/load-catalog.ts'
 import { compileArguments } from '../../../../src/engine/catalog/validator.ts'
 
 const HEAD = `catalog: 1

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { CatalogError, type Issue } from '../../../../src/engine/catalog/issue.ts'
-import { compileText } from '../../../../src/engine/catalog/load.ts'
+import { compileText } from '../../../../src/engine/catalog/load-catalog.ts'
 
 /**
  * Each fixture is a catalog, a line of dashes, and what an operator should read: the issues in the order of the file

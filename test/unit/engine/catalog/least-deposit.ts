@@ -1,5 +1,5 @@
 import t from 'tap'
-import { compileText } from '../../../../src/engine/catalog/load.ts'
+import { compileText } from '../../../../src/engine/catalog/load-catalog.ts'
 
 function leastDeposit(prices: readonly string[], channels = ''): bigint | undefined {
   const routes = prices.map((price, place) => `  /paid/n${place}: { price: ${price}, summary: X }`)

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Catalog } from '../../../../src/engine/catalog/catalog.ts'
-import { compileText } from '../../../../src/engine/catalog/load.ts'
+import { compileText } from '../../../../src/engine/catalog/load-catalog.ts'
 import { documentNames } from '../../../../src/engine/documents/all.ts'
 import { GuardedPaths } from '../../../../src/engine/http/guarded-paths.ts'
 import { readingsOf } from '../../../../src/engine/http/path-readings.ts'

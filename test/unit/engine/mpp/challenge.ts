@@ -12,7 +12,7 @@ import {
   requestOf,
 } from '../../../../src/engine/mpp/mpp-challenge.ts'
 import { findCredential } from '../../../../src/engine/mpp/credential.ts'
-import { createTokens } from '../../../../src/engine/payment/challenge-token.ts'
+import { createTokens } from '../../../../src/engine/payment/random-token.ts'
 import type { IssuedChallenge } from '../../../../src/engine/payment/challenge.ts'
 import type { Route } from '../../../../src/engine/catalog/catalog.ts'
 import { parsePrice } from '../../../../src/engine/base/money.ts'

@@ -61,11 +61,11 @@ function openWatcher(shop: Shop, standing: BlockStanding['kind']) {
 
 t.test('sends a charged payment again although a dead process holds it', async (t) => {
   const shop = await openShop(t)
-  const entry = await leave(shop, 'settled', { ...CHARGED, leaseUntil: NOW + LEASE_MS, due: NOW })
+  const record = await leave(shop, 'settled', { ...CHARGED, leaseUntil: NOW + LEASE_MS, due: NOW })
   const { seen, look } = openWatcher(shop, 'undone')
   await look()
   t.match(seen, { resent: 1, resettled: 0 }, 'the same bytes, and nothing else')
-  t.strictSame(await shop.stored(), entry, 'the process that holds it may be alive')
+  t.strictSame(await shop.stored(), record, 'the process that holds it may be alive')
 })
 
 t.test('sends an undone payment again while a dead process carries it out', async (t) => {
@@ -116,20 +116,20 @@ t.test('looks at an undone payment several times before it expires', async (t) =
 async function denied(shop: Shop): Promise<PaymentRecord> {
   shop.bank.settlements = [REVERTED]
   await shop.buy()
-  const entry = await shop.stored()
-  if (entry?.lookAt === undefined) throw new Error('it is looked at again')
-  shop.clock.now = Math.max(entry.lookAt, entry.leaseUntil)
-  return entry
+  const record = await shop.stored()
+  if (record?.lookAt === undefined) throw new Error('it is looked at again')
+  shop.clock.now = Math.max(record.lookAt, record.leaseUntil)
+  return record
 }
 
 t.test('keeps a failed payment under look until the block that shows it is final', async (t) => {
   const shop = await openShop(t)
   shop.bank.settlements = [REVERTED]
   t.match(await shop.buy(), { kind: 'settlementFailed' })
-  const entry = await denied(await openShop(t))
-  t.match(entry, { state: 'voided', failedIn: BLOCK, answer: undefined })
-  t.notHas(entry, { dispatch: {} }, 'nothing that could move money is kept')
-  t.equal(situationOf(entry), 'void in an open block')
+  const record = await denied(await openShop(t))
+  t.match(record, { state: 'voided', failedIn: BLOCK, answer: undefined })
+  t.notHas(record, { dispatch: {} }, 'nothing that could move money is kept')
+  t.equal(situationOf(record), 'void in an open block')
   const watcher = openWatcher(shop, 'valid')
   shop.clock.now = NOW + 20_000
   await watcher.look()
@@ -156,9 +156,9 @@ t.test('owes the money back of a failed payment that is carried out after a reor
   shop.bank.resolution = SETTLED_LATER
   shop.clock.now += 30_000
   await watcher.look()
-  const entry = await shop.stored()
-  t.match(entry, { state: 'settled', receipt: { block: LATER }, refund: { kind: 'due' } })
-  t.equal(entry && refundStateOf(entry, shop.clock.now), 'due')
+  const record = await shop.stored()
+  t.match(record, { state: 'settled', receipt: { block: LATER }, refund: { kind: 'due' } })
+  t.equal(record && refundStateOf(record, shop.clock.now), 'due')
   t.match(watcher.seen, {
     resent: 0,
     resettled: 0,

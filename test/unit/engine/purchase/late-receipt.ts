@@ -28,7 +28,7 @@ function failing(shop: Shop): { readonly deps: Shop['deps']; away: boolean } {
   const unreliable: Ledger = {
     ...ledger,
     get: (key) => (state.away ? refuse() : ledger.get(key)),
-    insert: (entry) => (state.away ? refuse() : ledger.insert(entry)),
+    insert: (record) => (state.away ? refuse() : ledger.insert(record)),
     replace: (previous, next) => (state.away ? refuse() : ledger.replace(previous, next)),
     commit: (changes, states) => (state.away ? refuse() : ledger.commit(changes, states)),
   }
@@ -57,9 +57,9 @@ t.test('stores the receipt of an answered payment once the store is back', async
   store.away = false
   shop.clock.now += 15_000
   await until('the receipt is stored', async () => (await shop.stored())?.receipt !== undefined)
-  const entry = await shop.stored()
-  t.match(entry, { state: 'settled', receipt: { block: BLOCK }, answer: { size: 9 }, dispatch: TRANSACTION })
-  t.ok((entry?.lookAt ?? Infinity) <= shop.clock.now + 15_000, 'its block is looked at')
+  const record = await shop.stored()
+  t.match(record, { state: 'settled', receipt: { block: BLOCK }, answer: { size: 9 }, dispatch: TRANSACTION })
+  t.ok((record?.lookAt ?? Infinity) <= shop.clock.now + 15_000, 'its block is looked at')
 })
 
 t.test('stores receipt and answer of work that was paid first', async (t) => {

@@ -6,7 +6,7 @@ import { LEASE_MS } from '../../../../src/engine/base/money-times.ts'
 import type { SettledPayment } from '../../../../src/engine/payment/payment.ts'
 import { noteFailure } from '../../../../src/engine/purchase/payer-throttle.ts'
 import type { Fulfillment, MeteredAnswer, PurchaseDeps } from '../../../../src/engine/purchase/request.ts'
-import { noteUnpaid, unpaidStreams } from '../../../../src/engine/purchase/stream-credit.ts'
+import { noteUnpaid, unpaidStreams } from '../../../../src/engine/purchase/payer-credit.ts'
 import { openStream } from '../../../../src/engine/purchase/stream.ts'
 import { compileRoutes, routeAt } from '../../../support/catalogs.ts'
 import { makeRecord } from '../../../support/payment-records.ts'
@@ -61,7 +61,7 @@ t.test('settles what the work has cost, which is stored with its answer before',
   t.match(await buy(1_234n), {
     kind: 'answered',
     receipt: { amount: '1234' },
-    entry: { amount: '1234', authorizedAmount: '5000', usage: [{ part: 'value_of /tokens' }] },
+    record: { amount: '1234', authorizedAmount: '5000', usage: [{ part: 'value_of /tokens' }] },
   })
   t.strictSame(moved, [1_234n])
   t.strictSame(shop.history, ['reserved', 'fulfilled', 'settling', 'settled'])
@@ -71,7 +71,7 @@ t.test('settles what the work has cost, which is stored with its answer before',
 t.test('settles at most what the payer has signed', async (t) => {
   const shop = await openShop(t)
   const { moved, buy } = metered(shop)
-  t.match(await buy(9_000n), { kind: 'answered', entry: { amount: '5000' } })
+  t.match(await buy(9_000n), { kind: 'answered', record: { amount: '5000' } })
   t.strictSame(moved, [5_000n])
 })
 
@@ -255,14 +255,14 @@ t.test('charges what is recorded and answered, once, with a kill at every write'
         }
         const ledger: Ledger = {
           ...shop.ledger,
-          insert: (entry) => dying(() => shop.ledger.insert(entry)),
+          insert: (record) => dying(() => shop.ledger.insert(record)),
           replace: (previous, next) => dying(() => shop.ledger.replace(previous, next)),
-          remove: (entry) => dying(() => shop.ledger.remove(entry)),
+          remove: (record) => dying(() => shop.ledger.remove(record)),
           get: (key) => (writes >= last ? Promise.reject(dead) : shop.ledger.get(key)),
         }
         await buy(amount, {}, { ...shop.deps, ledger, owner: 'dies' }).catch(() => undefined)
         shop.clock.now += LEASE_MS + 5_000
-        const entry = await shop.stored()
+        const record = await shop.stored()
         const known = moved.length > 0 ? { kind: 'settled' as const } : { kind: 'failed' as const }
         shop.bank.resolution =
           known.kind === 'settled'
@@ -272,7 +272,7 @@ t.test('charges what is recorded and answered, once, with a kill at every write'
                   transaction: '0x01',
                   network: 'test:1',
                   payer: 'buyer',
-                  amount: entry?.amount ?? '',
+                  amount: record?.amount ?? '',
                 },
               }
             : FAILED

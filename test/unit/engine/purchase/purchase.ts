@@ -40,7 +40,7 @@ t.test('answers a payment once, and stores every step before the next', async (t
   const outcome = await shop.buy()
   t.match(outcome, { kind: 'answered', receipt: RECEIPT, answer: { kind: 'json', value: { run: 1 } } })
   if (outcome.kind !== 'answered') return
-  await markReceived(shop.deps, outcome.entry)
+  await markReceived(shop.deps, outcome.record)
   t.strictSame(shop.history, ['reserved', 'fulfilled', 'settling', 'settled', 'sent'])
   t.equal(shop.bank.charges, 1)
   t.match(await shop.stored(), {
@@ -130,7 +130,7 @@ t.test('withholds the answer, uncharged, when a settlement has definitely failed
   t.match(outcome, {
     kind: 'settlementFailed',
     refusal: { code: 'settlement_failed' },
-    entry: { state: 'voided' },
+    record: { state: 'voided' },
   })
   t.strictSame(shop.history, ['reserved', 'fulfilled', 'settling', 'voided'])
   t.match(await shop.buy(), { kind: 'answered' }, 'the payment may be used as if it were new')
@@ -282,15 +282,15 @@ t.test('refuses a copy when the payment has bought another request meanwhile', a
   await failing
   t.match(await forOther(shop, MOON, 'other arguments'), { kind: 'answered' })
   polled.open()
-  t.match(await copy, { kind: 'replayRejected', entry: { operation: MOON.operation.id } })
+  t.match(await copy, { kind: 'replayRejected', record: { operation: MOON.operation.id } })
 })
 
 t.test('ends the wait of a copy at its limit and when its client leaves', async (t) => {
   const shop = await openShop(t)
   const { id } = await leave(shop, 'settling')
   // Somebody is alive and renews the lease.
-  const leased = (entry: PaymentRecord | undefined): PaymentRecord | undefined =>
-    entry && { ...entry, leaseUntil: shop.clock.now + LEASE_MS }
+  const leased = (record: PaymentRecord | undefined): PaymentRecord | undefined =>
+    record && { ...record, leaseUntil: shop.clock.now + LEASE_MS }
   const ledger = { ...shop.ledger, get: async (key: string) => leased(await shop.ledger.get(key)) }
   const deps: PurchaseDeps = { ...shop.deps, ledger }
   t.strictSame(await shop.buy({ gone: AbortSignal.abort() }, deps), { kind: 'pending', id })
@@ -324,12 +324,12 @@ t.test('finishes what a dead process has left, with one run', async (t) => {
 t.test('leaves the work of a living process to it', async (t) => {
   for (const state of ['reserved', 'fulfilled', 'settling', 'unknown'] as const) {
     const shop = await openShop(t)
-    const entry = await leave(shop, state, { leaseUntil: NOW + LEASE_MS })
+    const record = await leave(shop, state, { leaseUntil: NOW + LEASE_MS })
     const copy = shop.buy()
     await delay(20)
-    t.strictSame(await shop.stored(), entry)
-    const answer = await writeAnswer(shop.ledger.answers, entry, STORED)
-    await shop.ledger.replace(entry, nextRecord(entry, { state: 'settled', answer, receipt: RECEIPT }))
+    t.strictSame(await shop.stored(), record)
+    const answer = await writeAnswer(shop.ledger.answers, record, STORED)
+    await shop.ledger.replace(record, nextRecord(record, { state: 'settled', answer, receipt: RECEIPT }))
     t.match(await copy, { kind: 'answered', answer: STORED }, state)
     t.equal(shop.runs() + shop.bank.charges + shop.bank.resolved, 0)
   }
@@ -390,7 +390,7 @@ t.test('drops work whose client has left, and charges such a payer first', async
   t.equal(shop.bank.charges, 0)
   t.match(await shop.buy({ payment: shop.payment({ key: 'test:three' }) }), {
     kind: 'answered',
-    entry: { settle: 'upfront' },
+    record: { settle: 'upfront' },
   })
 })
 
@@ -451,10 +451,10 @@ t.test('answers the buyer on the line when the store loses the record after the 
       'it was emptied',
       (shop) => ({
         ...shop.ledger,
-        insert: async (entry) => {
+        insert: async (record) => {
           const standing = await shop.stored()
-          if (entry.receipt !== undefined && standing !== undefined) await shop.ledger.remove(standing)
-          return shop.ledger.insert(entry)
+          if (record.receipt !== undefined && standing !== undefined) await shop.ledger.remove(standing)
+          return shop.ledger.insert(record)
         },
         replace: async (previous, next) => {
           if (previous.state === 'settling') return false
@@ -476,7 +476,7 @@ t.test('answers the buyer on the line when the store loses the record after the 
         kind: 'answered',
         receipt: RECEIPT,
         answer: { value: { run: 1 } },
-        entry: { state: 'settled' },
+        record: { state: 'settled' },
       })
       t.ok(faults.length > 0, `${name}: the operator is told`)
       t.equal(shop.bank.charges, 1)
@@ -490,10 +490,10 @@ t.test('keeps an observer of the pool waiting until the buyer on the line has th
   const shop = await openShop(t)
   const token = undefined
   const leased = { token, leaseUntil: NOW + LEASE_MS, dispatch: TRANSACTION }
-  const entry = await leave(shop, 'settling', leased)
+  const record = await leave(shop, 'settling', leased)
   const observed = shop.buy({ payment: shop.payment({ token }) })
-  const settled = nextRecord(entry, { state: 'settled', receipt: RECEIPT, settledAt: NOW })
-  await shop.ledger.replace(entry, settled)
+  const settled = nextRecord(record, { state: 'settled', receipt: RECEIPT, settledAt: NOW })
+  await shop.ledger.replace(record, settled)
   await delay(20)
   await markReceived(shop.deps, settled)
   t.match(await observed, { kind: 'replayRejected', code: 'payment_reused' })
@@ -526,7 +526,7 @@ t.test('reuses the work for a new payment when the network was away for the firs
     })
   t.match(await shop.buy({ payment: shop.payment({ key: 'test:three' }) }), {
     kind: 'answered',
-    entry: { key: 'test:three' },
+    record: { key: 'test:three' },
     answer: { value: { run: 1 } },
   })
   t.equal(shop.runs(), 1)
@@ -556,7 +556,7 @@ t.test('answers a client without a token again until it has the answer', async (
   const bare = (): Promise<PurchaseResult> => shop.buy({ payment: shop.payment({ token: undefined }) })
   const outcome = await bare()
   t.match(outcome, { kind: 'answered', answer: STORED })
-  if (outcome.kind === 'answered') await markReceived(shop.deps, outcome.entry)
+  if (outcome.kind === 'answered') await markReceived(shop.deps, outcome.record)
   t.match(await bare(), { kind: 'replayRejected' })
 })
 
@@ -584,24 +584,24 @@ t.test('gives a payment without a token to its buyer until it is delivered', asy
 t.test('refuses other requests for a payment that is in use', async (t) => {
   for (const state of ['fulfilled', 'settling', 'unknown', 'settled', 'sent'] as const) {
     const shop = await openShop(t)
-    const entry = await leave(shop, state)
+    const record = await leave(shop, state)
     t.strictSame(await forOther(shop, MOON, 'arguments'), {
       kind: 'replayRejected',
-      entry,
+      record,
       code: 'payment_reused',
     })
     t.strictSame(await forOther(shop, TIDE, 'other arguments'), {
       kind: 'replayRejected',
-      entry,
+      record,
       code: 'payment_reused',
     })
-    t.strictSame(await shop.stored(), entry)
+    t.strictSame(await shop.stored(), record)
   }
   const shop = await openShop(t)
-  const entry = await leave(shop, 'reserved', { leaseUntil: NOW + LEASE_MS })
+  const record = await leave(shop, 'reserved', { leaseUntil: NOW + LEASE_MS })
   t.strictSame(
     await forOther(shop, MOON, 'arguments'),
-    { kind: 'replayRejected', entry, code: 'payment_reused' },
+    { kind: 'replayRejected', record, code: 'payment_reused' },
     'while it is worked for',
   )
 })
@@ -624,18 +624,18 @@ t.test('shows the state of a payment to its signer only', async (t) => {
     'voided',
   ] as const) {
     const shop = await openShop(t)
-    const entry = await leave(shop, state)
+    const record = await leave(shop, state)
     shop.bank.verify = FORGED
     t.strictSame(await shop.buy(), { kind: 'refused', refusal: FORGED })
-    t.strictSame(await shop.stored(), entry)
+    t.strictSame(await shop.stored(), record)
   }
 })
 
 t.test('runs a settled payment without an answer again, with one charge', async (t) => {
   const shop = await openShop(t)
-  const entry = await leave(shop, 'settled')
-  const { answer: _, ...bare } = entry
-  await shop.ledger.replace(entry, nextRecord(bare))
+  const record = await leave(shop, 'settled')
+  const { answer: _, ...bare } = record
+  await shop.ledger.replace(record, nextRecord(bare))
   t.match(await shop.buy(), { kind: 'answered', answer: { value: { run: 1 } }, receipt: RECEIPT })
   t.equal(shop.runs(), 1)
   t.equal(shop.bank.charges, 0)
@@ -645,12 +645,12 @@ t.test('treats a record that is deleted while a copy waits as a new payment', as
   const shop = await openShop(t)
   let asked = 0
   const dead = makeRecord(KEY, NOW, 'dead')
-  const entry = { ...dead, operation: TIDE.operation.id, digest: 'arguments', redeliveryToken: 'secret' }
+  const record = { ...dead, operation: TIDE.operation.id, digest: 'arguments', redeliveryToken: 'secret' }
   const forgetful: Ledger = {
     ...shop.ledger,
     get: async (key) => {
       asked += 1
-      return asked === 1 ? entry : shop.ledger.get(key)
+      return asked === 1 ? record : shop.ledger.get(key)
     },
   }
   t.match(await shop.buy({}, { ...shop.deps, ledger: forgetful }), { kind: 'answered' })

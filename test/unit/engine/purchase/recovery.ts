@@ -49,10 +49,10 @@ t.test('finishes what a dead process has left without another request', async (t
   ]
   for (const [state, changes, when, left] of ends) {
     const shop = await openShop(t)
-    const entry = await leave(shop, state, { validBefore: NOW + 60_000, due: when, ...changes })
+    const record = await leave(shop, state, { validBefore: NOW + 60_000, due: when, ...changes })
     shop.clock.now = when - 1
     await sweep(shop)
-    t.strictSame(await shop.stored(), entry, `${state} is left alone before its time`)
+    t.strictSame(await shop.stored(), record, `${state} is left alone before its time`)
     shop.clock.now = when
     await sweep(shop)
     const stored = await shop.stored()
@@ -112,9 +112,9 @@ t.test('refuses a copy of a single-use payment while its first request is answer
 t.test('leaves a payment of a living process to it', async (t) => {
   for (const state of ['reserved', 'fulfilled', 'settling', 'unknown'] as const) {
     const shop = await openShop(t)
-    const entry = await leave(shop, state, { leaseUntil: NOW + LEASE_MS, due: NOW })
+    const record = await leave(shop, state, { leaseUntil: NOW + LEASE_MS, due: NOW })
     await sweep(shop)
-    t.strictSame(await shop.stored(), entry, state)
+    t.strictSame(await shop.stored(), record, state)
   }
 })
 
@@ -174,7 +174,7 @@ t.test(
     ] as const) {
       const shop = await openShop(t)
       if (resolution !== undefined) shop.bank.resolution = resolution
-      const entry = await leave(shop, state, { pendingWrite: true, ...changes })
+      const record = await leave(shop, state, { pendingWrite: true, ...changes })
       const told: string[] = []
       let broken = true
       const store: Store = {
@@ -192,7 +192,7 @@ t.test(
       broken = false
       shop.clock.now += 60_000
       await sweep(shop, store)
-      t.strictSame(told, [`${decision} ${entry.id}`, `${decision} ${entry.id}`], state)
+      t.strictSame(told, [`${decision} ${record.id}`, `${decision} ${record.id}`], state)
       t.notHas(await shop.stored(), { pendingWrite: true })
     }
   },
@@ -269,8 +269,8 @@ t.test('recovers other payments while one waits for its block', async (t) => {
   const { protocol } = shop.payment()
   let mined = (): void => {}
   const block = new Promise<void>((resolve) => (mined = resolve))
-  const waiting = async (entry: PaymentRecord) => {
-    if (entry.key === KEY) await block
+  const waiting = async (record: PaymentRecord) => {
+    if (record.key === KEY) await block
     else mined()
     return shop.bank.resolution
   }

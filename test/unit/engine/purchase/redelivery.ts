@@ -29,8 +29,8 @@ async function lose(shop: Shop): Promise<void> {
 /** What the watch over an answer does when the connection is gone. */
 async function hangUp({ deps }: Shop, outcome: PurchaseResult): Promise<void> {
   if (outcome.kind !== 'answered') throw new Error(outcome.kind)
-  deps.buyers.forget(outcome.entry.id)
-  await markUndelivered(deps, outcome.entry)
+  deps.buyers.forget(outcome.record.id)
+  await markUndelivered(deps, outcome.record)
 }
 
 t.test('charges a client that signs again after a lost answer once', async (t) => {
@@ -38,7 +38,7 @@ t.test('charges a client that signs again after a lost answer once', async (t) =
   await lose(shop)
   const outcome = await shop.buy({ payment: sign(shop, 'two') })
   t.match(outcome, { kind: 'answered', receipt: RECEIPT, answer: { value: { run: 1 } } })
-  t.match(outcome, { entry: { key: 'test:one' } }, 'the receipt is of the payment that has moved money')
+  t.match(outcome, { record: { key: 'test:one' } }, 'the receipt is of the payment that has moved money')
   t.equal(shop.bank.charges, 1)
   t.equal(shop.runs(), 1)
   t.equal(await shop.ledger.get('test:two'), undefined, 'the new payment is left unused')
@@ -47,15 +47,15 @@ t.test('charges a client that signs again after a lost answer once', async (t) =
 t.test('charges again for a payment that buys the same after the answer arrived', async (t) => {
   const shop = await openShop(t)
   const outcome = await shop.buy()
-  if (outcome.kind === 'answered') await markReceived(shop.deps, outcome.entry)
-  t.match(await shop.buy({ payment: sign(shop, 'two') }), { kind: 'answered', entry: { key: 'test:two' } })
+  if (outcome.kind === 'answered') await markReceived(shop.deps, outcome.record)
+  t.match(await shop.buy({ payment: sign(shop, 'two') }), { kind: 'answered', record: { key: 'test:two' } })
   t.equal(shop.bank.charges, 2)
 })
 
 t.test('answers and charges two purchases of the same thing on two open connections', async (t) => {
   const shop = await openShop(t)
   await shop.buy()
-  t.match(await shop.buy({ payment: sign(shop, 'two') }), { kind: 'answered', entry: { key: 'test:two' } })
+  t.match(await shop.buy({ payment: sign(shop, 'two') }), { kind: 'answered', record: { key: 'test:two' } })
   t.equal(shop.bank.charges, 2, 'nobody has lost anything')
   const settling = await openShop(t)
   const { payment } = { payment: settling.payment() }
@@ -64,7 +64,7 @@ t.test('answers and charges two purchases of the same thing on two open connecti
     settle: async (...asked: Parameters<typeof payment.settle>) => {
       const settlement = await payment.settle(...asked)
       const second = await settling.buy({ payment: sign(settling, 'two') })
-      t.match(second, { kind: 'answered', entry: { key: 'test:two' } }, 'while the first settles, at once')
+      t.match(second, { kind: 'answered', record: { key: 'test:two' } }, 'while the first settles, at once')
       return settlement
     },
   }
@@ -83,7 +83,7 @@ t.test('waits for an answer that another process is sending', async (t) => {
     const second = shop.buy({ payment: sign(shop, 'two') })
     await delay(30)
     t.equal(shop.bank.charges, 1, 'nothing is decided yet')
-    if (first.kind === 'answered') await mark(theirs, first.entry)
+    if (first.kind === 'answered') await mark(theirs, first.record)
     t.match(await second, { kind: 'answered' })
     t.equal(shop.bank.charges, charges)
   }
@@ -93,7 +93,7 @@ t.test('counts an answer as lost when its process died while sending', async (t)
   const shop = await openShop(t)
   await shop.buy()
   shop.clock.now += LEASE_MS
-  t.match(await shop.buy({ payment: sign(shop, 'two') }), { kind: 'answered', entry: { key: 'test:one' } })
+  t.match(await shop.buy({ payment: sign(shop, 'two') }), { kind: 'answered', record: { key: 'test:one' } })
   t.equal(shop.bank.charges, 1)
 })
 
@@ -136,7 +136,7 @@ t.test(
     for (const [name, buy] of others) {
       const shop = await openShop(t)
       await lose(shop)
-      t.match(await buy(shop), { kind: 'answered', entry: { key: 'test:two' } }, name)
+      t.match(await buy(shop), { kind: 'answered', record: { key: 'test:two' } }, name)
       t.equal(shop.bank.charges, 2, name)
     }
   },
@@ -154,7 +154,7 @@ t.test('resolves an unknown payment before the next one is charged', async (t) =
     'not charged a second time',
   )
   shop.bank.resolution = { kind: 'settled', receipt: RECEIPT }
-  t.match(await shop.buy({ payment: sign(shop, 'two') }), { kind: 'answered', entry: { key: 'test:one' } })
+  t.match(await shop.buy({ payment: sign(shop, 'two') }), { kind: 'answered', record: { key: 'test:one' } })
   t.equal(shop.bank.charges, 0)
 })
 
@@ -163,7 +163,7 @@ t.test('accepts a new payment after an earlier one turned out to have failed', a
   shop.bank.settlements = [UNKNOWN, { kind: 'settled', receipt: RECEIPT }]
   await shop.buy()
   shop.bank.resolution = FAILED
-  t.match(await shop.buy({ payment: sign(shop, 'two') }), { kind: 'answered', entry: { key: 'test:two' } })
+  t.match(await shop.buy({ payment: sign(shop, 'two') }), { kind: 'answered', record: { key: 'test:two' } })
   t.equal(shop.bank.charges, 1)
 })
 
@@ -184,8 +184,8 @@ t.test('charges a client that leaves during settlement and signs again once', as
     },
   }
   const first = await shop.buy({ payment: leaving, gone: gone.signal })
-  if (first.kind === 'answered') await markUndelivered(shop.deps, first.entry)
-  t.match(await second, { kind: 'answered', entry: { key: 'test:one' } })
+  if (first.kind === 'answered') await markUndelivered(shop.deps, first.record)
+  t.match(await second, { kind: 'answered', record: { key: 'test:one' } })
   t.equal(shop.bank.charges, 1)
 })
 
@@ -196,7 +196,7 @@ t.test('charges once when a process dies after broadcasting and the buyer signs 
   await delay(30)
   t.equal(shop.bank.charges, 0, 'while the first may be alive, it is waited for')
   shop.clock.now += 1
-  t.match(await second, { kind: 'answered', entry: { key: 'test:one' } })
+  t.match(await second, { kind: 'answered', record: { key: 'test:one' } })
   t.equal(shop.bank.charges, 0)
 })
 
@@ -204,7 +204,7 @@ t.test('treats two simultaneous purchases of the same thing as two', async (t) =
   const shop = await openShop(t)
   const outcomes = await Promise.all(['a', 'b', 'c'].map((name) => shop.buy({ payment: sign(shop, name) })))
   t.strictSame(
-    outcomes.map((outcome) => outcome.kind === 'answered' && outcome.entry.key),
+    outcomes.map((outcome) => outcome.kind === 'answered' && outcome.record.key),
     ['test:a', 'test:b', 'test:c'],
   )
   t.equal(shop.bank.charges, 3)
@@ -217,7 +217,7 @@ t.test('runs paid work that has failed for the next payment, uncharged', async (
   })
   t.match(await shop.buy({ route: DEEP, payment: sign(shop, 'two') }), {
     kind: 'answered',
-    entry: { key: 'test:one' },
+    record: { key: 'test:one' },
   })
   t.equal(shop.bank.charges, 1)
 })
@@ -242,7 +242,7 @@ t.test(
     }
     const owed = await openShop(t)
     await owed.buy({ route: DEEP, run: () => Promise.reject(new Error('broken')) })
-    t.match(await owed.buy({ route: DEEP, payment: named(owed, {}) }), { entry: { key: 'test:one' } })
+    t.match(await owed.buy({ route: DEEP, payment: named(owed, {}) }), { record: { key: 'test:one' } })
     t.equal(owed.bank.charges, 1, 'no answer was sent yet: it is owed')
   },
 )
@@ -257,7 +257,7 @@ t.test(
     t.equal(shop.runs(), 1)
     t.equal(shop.bank.charges, 1)
     const [first] = outcomes
-    if (first?.kind === 'answered') await markReceived(shop.deps, first.entry)
+    if (first?.kind === 'answered') await markReceived(shop.deps, first.record)
     t.match(
       await shop.buy({ payment: named('e') }),
       { kind: 'answered', answer: { value: { run: 1 } } },
@@ -277,7 +277,7 @@ t.test(
       ({ kind: 'verified', payer: 'other', account: 'key', validBefore: shop.bank.validBefore }) as const
     t.match(await shop.buy({ payment: { ...named('h'), verify } }), {
       kind: 'answered',
-      entry: { key: 'test:h' },
+      record: { key: 'test:h' },
     })
     t.equal(shop.bank.charges, 2, 'another payer has names of its own')
   },
@@ -289,13 +289,13 @@ t.test('frees an identifier when its purchase came to nothing', async (t) => {
   const failing = await shop.buy({ payment: named('a'), run: () => Promise.reject(new Error('broken')) })
   t.match(failing, { kind: 'failed' })
   const bought = await shop.buy({ payment: named('b') })
-  t.match(bought, { kind: 'answered', entry: { key: 'test:b' } })
-  if (bought.kind === 'answered') await markReceived(shop.deps, bought.entry)
-  t.match(await shop.buy({ payment: named('a') }), { kind: 'answered', entry: { key: 'test:b' } })
+  t.match(bought, { kind: 'answered', record: { key: 'test:b' } })
+  if (bought.kind === 'answered') await markReceived(shop.deps, bought.record)
+  t.match(await shop.buy({ payment: named('a') }), { kind: 'answered', record: { key: 'test:b' } })
   t.equal(shop.bank.charges, 1)
   const identifier = identifierName('buyer', 'order-0000000002')
   await leave(shop, 'fulfilled', { identifier })
   const payment = { ...sign(shop, 'c'), identifier: 'order-0000000002' }
-  t.match(await shop.buy({ payment, digest: 'arguments' }), { kind: 'answered', entry: { key: 'test:c' } })
+  t.match(await shop.buy({ payment, digest: 'arguments' }), { kind: 'answered', record: { key: 'test:c' } })
   t.equal(shop.bank.charges, 2, 'one whose process has died before any money moved is forgotten')
 })

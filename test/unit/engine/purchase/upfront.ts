@@ -32,7 +32,7 @@ t.test('starts the work of an upfront route after settlement', async (t) => {
   t.match(outcome, { kind: 'answered', receipt: RECEIPT, answer: STORED })
   t.equal(charged, 1, 'before the work')
   t.strictSame(shop.history, ['reserved', 'settling', 'settled', 'fulfilled'])
-  if (outcome.kind === 'answered') await markReceived(shop.deps, outcome.entry)
+  if (outcome.kind === 'answered') await markReceived(shop.deps, outcome.record)
   t.match(await shop.stored(), { state: 'sent', settle: 'upfront' })
 })
 
@@ -53,8 +53,8 @@ t.test('owes the money back when paid work fails for good, and stops running it'
   const gone = new Failure('not_found', 'there is no such thing')
   const failing = { route: DEEP, run: () => Promise.reject(gone) }
   const refund = { kind: 'due', reason: 'not_found' }
-  t.match(await shop.buy(failing), { kind: 'paidUnfulfilled', entry: { refund }, receipt: RECEIPT })
-  t.match(await shop.buy({ route: DEEP }), { kind: 'replayRejected', entry: { refund } })
+  t.match(await shop.buy(failing), { kind: 'paidUnfulfilled', record: { refund }, receipt: RECEIPT })
+  t.match(await shop.buy({ route: DEEP }), { kind: 'replayRejected', record: { refund } })
   t.match(await shop.stored(), { state: 'settled', refund })
   t.equal(shop.runs(), 0)
   t.equal(shop.bank.charges, 1)
@@ -168,7 +168,7 @@ t.test('settles first, for an hour, for a payer whose settlements failed twice i
   t.match(await shop.buy(), { kind: 'refused', refusal: { code: 'settlement_failed' } })
   t.equal(shop.runs(), runs, 'no more work for nothing')
   shop.bank.settlements = [SETTLED]
-  t.match(await shop.buy(), { kind: 'answered', entry: { settle: 'upfront' } })
+  t.match(await shop.buy(), { kind: 'answered', record: { settle: 'upfront' } })
   shop.clock.now += 3_600_000
   t.notOk(await throttled(), 'an hour later it is forgiven')
 })

@@ -22,9 +22,9 @@ t.test('signs nothing without a key, an answer, or the address of the call', asy
   const signer = openReceiptSigner([FIRST], 'https://api.example.com')
   const purchase = purchaseOf({ resource: 'https://api.example.com/a' })
   const receipt = receiptOf(purchase)
-  const entry = { ...newRecord(purchase, 'me', 1, 1), receipt, settledAt: 1_764_000_000_500 }
-  t.equal(signer?.sign(entry, receipt), undefined)
-  const answered = { ...entry, answerDigest: 'digest' }
+  const record = { ...newRecord(purchase, 'me', 1, 1), receipt, settledAt: 1_764_000_000_500 }
+  t.equal(signer?.sign(record, receipt), undefined)
+  const answered = { ...record, answerDigest: 'digest' }
   t.match(signer?.sign(answered, receipt), { x402: /^eyJ/, ratecard: /^eyJ/ })
   t.strictSame(signer?.sign(answered, receipt), signer?.sign(answered, receipt), 'always the same')
   t.equal(signer?.sign({ ...answered, resource: undefined }, receipt), undefined)

@@ -168,7 +168,7 @@ t.test(
 )
 
 t.test('states the receipt in the version in which the payment came', async (t) => {
-  const entry = { ...makeRecord('x402:exact:key'), network: 'eip155:8453', payer: 'buyer' }
+  const record = { ...makeRecord('x402:exact:key'), network: 'eip155:8453', payer: 'buyer' }
   const receipt: Receipt = { transaction: '0x01', network: 'eip155:8453', payer: 'buyer', amount: '5000' }
   const settled = { success: true, transaction: '0x01', network: 'base', payer: 'buyer' }
   const failed = {
@@ -180,12 +180,12 @@ t.test('states the receipt in the version in which the payment came', async (t) 
   }
   const { protocol } = paymentIn(detect(older))
   t.equal(protocol.name, x402.name)
-  t.strictSame(protocol.receiptHeaders(entry, receipt, 200), { 'X-PAYMENT-RESPONSE': encode(settled) })
-  t.strictSame(protocol.failureHeaders(entry, 'settlement_failed'), { 'X-PAYMENT-RESPONSE': encode(failed) })
-  t.strictSame(protocol.tools.receipt(entry, receipt, 200), { 'x402/payment-response': settled })
-  t.strictSame(protocol.tools.failure(entry, 'settlement_failed'), { 'x402/payment-response': failed })
+  t.strictSame(protocol.receiptHeaders(record, receipt, 200), { 'X-PAYMENT-RESPONSE': encode(settled) })
+  t.strictSame(protocol.failureHeaders(record, 'settlement_failed'), { 'X-PAYMENT-RESPONSE': encode(failed) })
+  t.strictSame(protocol.tools.receipt(record, receipt, 200), { 'x402/payment-response': settled })
+  t.strictSame(protocol.tools.failure(record, 'settlement_failed'), { 'x402/payment-response': failed })
   const newer = paymentIn(x402.detect({ 'payment-signature': signed.header })).protocol
-  t.strictSame(Object.keys(newer.receiptHeaders(entry, receipt, 200)), ['PAYMENT-RESPONSE'])
+  t.strictSame(Object.keys(newer.receiptHeaders(record, receipt, 200)), ['PAYMENT-RESPONSE'])
 })
 
 const json = fc.jsonValue({ maxDepth: 4 })

@@ -1,6 +1,6 @@
 import { keccak256 } from 'js-sha3'
 import { sameAddress } from '../../../base/address.ts'
-import { word } from '../chain.ts'
+import { word } from '../abi.ts'
 import type { Log } from '../event-log.ts'
 import { TRANSFER } from '../transfer-log.ts'
 import type { ExpectedTransfer } from './token-state.ts'

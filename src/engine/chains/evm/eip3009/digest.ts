@@ -1,12 +1,8 @@
 import { keccak256 } from 'js-sha3'
-import { word } from '../chain.ts'
+import { word } from '../abi.ts'
+import { hashHex, separatorOf, typedDataDigest } from '../eip712.ts'
 import type { Network } from '../../../base/networks.ts'
 import type { Authorization } from './authorization.ts'
-
-/** Hash of bytes in hexadecimal digits. */
-function hashHex(...parts: readonly string[]): string {
-  return keccak256(Buffer.from(parts.join(''), 'hex'))
-}
 
 /** A word that holds 32 bytes already. */
 export function bytes32(hex: `0x${string}`): string {
@@ -23,14 +19,10 @@ const TYPE_HASH = keccak256(
   'TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)',
 )
 
-const DOMAIN_HASH = keccak256(
-  'EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)',
-)
-
 /** EIP-712 digest of an EIP-3009 authorization for the network’s token. */
 export function authorizationDigest(network: Network, authorization: Authorization): Uint8Array {
   const fields = hashHex(TYPE_HASH, fieldsOf(authorization))
-  return Buffer.from(hashHex('1901', domainSeparator(network), fields), 'hex')
+  return typedDataDigest(domainSeparator(network), fields)
 }
 
 const separators = new WeakMap<Network, string>()
@@ -40,8 +32,7 @@ export function domainSeparator(network: Network): string {
   const known = separators.get(network)
   if (known !== undefined) return known
   const { token, chainId } = network
-  const names = keccak256(token.name) + keccak256(token.version)
-  const separator = hashHex(DOMAIN_HASH, names, word(BigInt(chainId)), word(token.address))
+  const separator = separatorOf({ ...token, chainId, verifyingContract: token.address })
   separators.set(network, separator)
   return separator
 }

@@ -1,6 +1,6 @@
 import type { Address } from '../../../base/address.ts'
-import { selector } from '../abi.ts'
-import { word, type Chain } from '../chain.ts'
+import { selector, word } from '../abi.ts'
+import type { Chain } from '../chain.ts'
 import type { RpcAnswer } from '../json-rpc.ts'
 
 /** What must have happened on chain for a payment to be settled. */

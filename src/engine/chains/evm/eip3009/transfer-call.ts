@@ -1,5 +1,4 @@
-import { bytes, selector } from '../abi.ts'
-import { word } from '../chain.ts'
+import { bytes, selector, word } from '../abi.ts'
 import { splitSignature } from '../signature.ts'
 import type { SignedAuthorization } from './authorization.ts'
 import { bytes32, fieldsOf } from './digest.ts'

@@ -2,7 +2,8 @@ import { keccak256 } from 'js-sha3'
 import type { Address } from '../../../base/address.ts'
 import type { Network } from '../../../base/networks.ts'
 import { PERMIT2, UPTO_PROXY } from '../../../base/permit2.ts'
-import { word } from '../chain.ts'
+import { word } from '../abi.ts'
+import { hashHex, separatorOf, typedDataDigest } from '../eip712.ts'
 
 /**
  * A transfer of at most `amount`, as it is signed: PermitWitnessTransferFrom of Permit2 with the witness of the proxy.
@@ -45,13 +46,6 @@ export function nonceWord({ nonce }: Pick<Permit, 'nonce'>): `0x${string}` {
   return `0x${word(BigInt(nonce))}`
 }
 
-/** Hash of bytes in hexadecimal digits. */
-function hashHex(...parts: readonly string[]): string {
-  return keccak256(Buffer.from(parts.join(''), 'hex'))
-}
-
-const DOMAIN_HASH = keccak256('EIP712Domain(string name,uint256 chainId,address verifyingContract)')
-const NAME = keccak256('Permit2')
 const TOKEN_TYPE = 'TokenPermissions(address token,uint256 amount)'
 const WITNESS_TYPE = 'Witness(address to,address facilitator,uint256 validAfter)'
 const PERMIT_HASH = keccak256(
@@ -65,10 +59,10 @@ export function permitDigest(
   { chainId }: Pick<Network, 'chainId'>,
   { token, amount, nonce, deadline, to, facilitator, validAfter }: Permit,
 ): Uint8Array {
-  const domain = hashHex(DOMAIN_HASH, NAME, word(BigInt(chainId)), word(PERMIT2))
+  const separator = separatorOf({ name: 'Permit2', chainId, verifyingContract: PERMIT2 })
   const permitted = hashHex(TOKEN_HASH, word(token), word(BigInt(amount)))
   const witness = hashHex(WITNESS_HASH, word(to), word(facilitator), word(BigInt(validAfter)))
   const numbers = [nonce, deadline].map((decimal) => word(BigInt(decimal)))
   const message = hashHex(PERMIT_HASH, permitted, word(UPTO_PROXY), ...numbers, witness)
-  return Buffer.from(hashHex('1901', domain, message), 'hex')
+  return typedDataDigest(separator, message)
 }

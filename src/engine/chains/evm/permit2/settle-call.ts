@@ -1,6 +1,5 @@
 import { toChecksum, type Address } from '../../../base/address.ts'
-import { bytes, selector } from '../abi.ts'
-import { word } from '../chain.ts'
+import { bytes, selector, word } from '../abi.ts'
 import { splitSignature } from '../signature.ts'
 import type { Permit, SignedPermit } from './permit.ts'
 

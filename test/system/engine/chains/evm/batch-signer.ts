@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { createTestClient, http, keccak256, publicActions } from 'viem'
-import type { SettlementAttempt } from '../../../../../src/engine/ledger/payment-record.ts'
+import type { Dispatch } from '../../../../../src/engine/ledger/payment-record.ts'
 import type { Lease, Ledger } from '../../../../../src/engine/ledger/ledger.ts'
 import { openLmdbLedger } from '../../../../../src/engine/ledger/lmdb/lmdb-ledger.ts'
 import type { Journal } from '../../../../../src/engine/payment/settlement.ts'
@@ -73,11 +73,11 @@ async function signerOf(key: Hex, { owner, url, fetcher, over }: PaymentConfig =
 }
 
 interface Recorder extends Journal {
-  readonly transactions: SettlementAttempt[]
+  readonly transactions: Dispatch[]
 }
 
 function newJournal(before: () => Promise<void> = async () => {}): Recorder {
-  const transactions: SettlementAttempt[] = []
+  const transactions: Dispatch[] = []
   return {
     transactions,
     record: async (transaction) => {

@@ -28,7 +28,7 @@ export async function takeCredit(purchase: LeasedPurchase): Promise<Credit | und
   if (payment.commit !== undefined || fulfillment.store !== undefined) return undefined
   const { ledger, now, streamCredit: terms } = deps
   if (verified.validBefore - now() < terms.validity - EARLIER_MS) return undefined
-  const { id, payer, authorizedAmount } = lease.entry
+  const { id, payer, authorizedAmount } = lease.record
   const { amount: lost } = await unpaidStreams(ledger, now())
   if (lost >= terms.loss || BigInt(authorizedAmount) > terms.spend) return undefined
   const name = `credit:${payer}`

@@ -2,7 +2,7 @@ import { NETWORKS } from '../base/networks.ts'
 import type { SettingNames } from '../payment/setting-names.ts'
 import { SETTINGS } from '../../settings.ts'
 
-const { payTo, settlerKeys, facilitators, cdpKeySecret, mppRecipient, mppSecretKeys, mppRpcUrls } = SETTINGS
+const { payTo, signerKeys, facilitators, cdpKeySecret, mppRecipient, mppSecretKeys, mppRpcUrls } = SETTINGS
 const { receiptKeys } = SETTINGS
 const { channelKeys, feePayerKeys } = SETTINGS
 const { baseUrl, ledger, cache, dataDir, rpcUrls, allowTestNetworks } = SETTINGS
@@ -17,7 +17,7 @@ export interface OptionNames extends SettingNames {
 /** What settings are called in the environment. */
 export const VARIABLES: OptionNames = {
   payTo: payTo.variable,
-  signerKeys: settlerKeys.variable,
+  signerKeys: signerKeys.variable,
   channelKeys: channelKeys.variable,
   facilitators: facilitators.variable,
   cdpSecret: cdpKeySecret.variable,
@@ -37,7 +37,7 @@ export const VARIABLES: OptionNames = {
 /** What settings are called in the options of `createRatecard`. */
 export const OPTIONS: OptionNames = {
   payTo: payTo.option,
-  signerKeys: settlerKeys.option,
+  signerKeys: signerKeys.option,
   channelKeys: channelKeys.option,
   facilitators: facilitators.option,
   cdpSecret: `${facilitators.option}.cdp.keySecret`,

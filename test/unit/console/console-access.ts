@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ConsoleAccess, isLocalHost, isOwnRequest } from '../../../src/console/access.ts'
+import { ConsoleAccess, isLocalHost, isOwnRequest } from '../../../src/console/console-access.ts'
 import { randomBytes } from '../../support/random.ts'
 
 function tokenOf({ entrance }: ConsoleAccess): string | null {

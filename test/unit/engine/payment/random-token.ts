@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createTokens, TOKEN_LENGTH } from '../../../../src/engine/payment/challenge-token.ts'
+import { createTokens, TOKEN_LENGTH } from '../../../../src/engine/payment/random-token.ts'
 import { encodeAfter } from '../../../../src/engine/payment/base64-prefix.ts'
 import { fc } from '../../../support/fast-check.ts'
 import { randomBytes } from '../../../support/random.ts'

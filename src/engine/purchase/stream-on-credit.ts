@@ -6,7 +6,7 @@ import type { Changes } from '../ledger/lease.ts'
 import { receiptEvent } from './receipt-event.ts'
 import type { LeasedPurchase, MeteredStream, StreamedAnswer } from './request.ts'
 import type { PurchaseResult } from './result.ts'
-import { noteUnpaid, suspend, type Credit } from './stream-credit.ts'
+import { noteUnpaid, suspend, type Credit } from './payer-credit.ts'
 import { passOn, SLOWEST_MS } from './stream.ts'
 import { isSeries, TAIL_BYTES, type AnswerEnd } from './usage-documents.ts'
 
@@ -61,7 +61,7 @@ export function sendOnCredit(
       await send()
     } catch (fault) {
       body.destroy(asError(fault))
-      if (lease.entry.answer !== undefined) throw fault
+      if (lease.record.answer !== undefined) throw fault
       await credit.end()
       await lease.delete()
       deps.report(fault)
@@ -86,14 +86,14 @@ function priceOf(
 }
 
 async function leaveUnpaid(
-  { deps: { ledger, now, report }, lease: { entry } }: LeasedPurchase,
+  { deps: { ledger, now, report }, lease: { record } }: LeasedPurchase,
   { kind }: PurchaseResult,
 ): Promise<void> {
-  const { id, payer, amount, operation } = entry
+  const { id, payer, amount, operation } = record
   const usd = formatShort(toMicros(BigInt(amount)))
   report(new Error(`${operation} was sent to ${payer} on credit, and its ${usd} USD are unpaid: ${id}`))
-  await noteUnpaid(ledger, entry, now())
-  if (kind === 'settlementFailed') await suspend(ledger, entry, now())
+  await noteUnpaid(ledger, record, now())
+  if (kind === 'settlementFailed') await suspend(ledger, record, now())
 }
 
 /** Counts a stream while it is read. */
