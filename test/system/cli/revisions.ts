@@ -120,6 +120,7 @@ t.test('rolls back to a kept revision, also over a restart, until the file chang
     [second, first],
     'newest first',
   )
+  t.match(await command('rollback'), { code: 64, stderr: /missing argument: a revision/ })
   t.match(await command('rollback', 'nonsense'), { code: 1, stderr: /revision nonsense is not kept here/ })
 
   t.match(await command('rollback', first, '--catalog', catalog), { code: 0 })
