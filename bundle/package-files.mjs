@@ -31,7 +31,4 @@ const unneeded = [
   ...declarations.filter((file) => !needed.has(file)),
   ...modules.filter((file) => isEmpty(file) && !imported.has(file)),
 ]
-writeFileSync(
-  join(DIST, '.npmignore'),
-  unneeded.map((file) => `/${relative(DIST, file)}\n`).join(''),
-)
+writeFileSync(join(DIST, '.npmignore'), unneeded.map((file) => `/${relative(DIST, file)}\n`).join(''))

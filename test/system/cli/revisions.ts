@@ -57,7 +57,11 @@ t.test(
     t.match(second.output(), new RegExp(`serving revision ${revision}, which was served before`))
     const [refused] = second.log().filter(({ event }) => event === 'reload_refused')
     t.match(refused, { level: 'error', message: /catalog\.yaml:\d+:\d+ / })
-    t.notMatch(refused, { message: /unexpected|\n +at / }, 'a mistake of a catalog is no fault of the program')
+    t.notMatch(
+      refused,
+      { message: /unexpected|\n +at / },
+      'a mistake of a catalog is no fault of the program',
+    )
     t.equal((await fetch(`${second.url}/first`)).status, 502, 'its route is served')
 
     writeFileSync(catalog, text.replace('/first', '/second'))
