@@ -117,6 +117,6 @@ for (const [program, start] of [
 ] as const)
   t.test(
     `answers every paid call behind ${program} while one instance after the other is restarted`,
-    { skip: proxyAbsence(program) ?? false, timeout: 300_000 },
+    { skip: proxyAbsence(program) ?? false, timeout: RESTARTS * 100_000 },
     (t) => restartUnderLoad(t, start),
   )
