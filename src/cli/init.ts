@@ -24,12 +24,18 @@ import {
 import { replaceFile, taken, writeFiles, type Files } from './new-files.ts'
 import { countOf } from '../engine/base/words.ts'
 
+/** Flags that say something about the operations of a document. */
+const OF_AN_API = ['price', 'include', 'exclude'] as const
+
 export async function init(call: Call): Promise<number> {
   const { positionals, flags } = call
   const [folder = '.'] = positionals
   const source = flags.text('from')
   if (source !== undefined && flags.given('typescript'))
     throw new UsageError('--typescript writes a handler: a project --from an API has none')
+  const unused = source === undefined ? OF_AN_API.find((name) => flags.given(name)) : undefined
+  if (unused !== undefined)
+    throw new UsageError(`--${unused} is about the operations of an API: name its document with --from`)
   const example = exampleOf(flags)
   if (source !== undefined && example !== undefined)
     throw new UsageError('--example writes a shop of its own: it takes no --from')
@@ -134,7 +140,8 @@ function installing(folder: string, source: PackageSource, version: string): str
   const enter = resolve(folder) === resolve('.') ? '' : `cd ${folder} && `
   if (source.kind === 'installable') return `${enter}npm install`
   const tarball = join(relative(resolve(folder), '.'), `ratecard-${version}.tgz`)
-  return `npm pack && ${enter}npm install ${tarball}`
+  const pack = resolve('.') === source.root ? 'npm pack' : `npm pack ${source.root}`
+  return `${pack} && ${enter}npm install ${tarball}`
 }
 
 /** Files of one folder that are named one by one. */

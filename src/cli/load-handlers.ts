@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { StoresOfService } from '../engine/app/service-stores.ts'
 import type { HandlerMap } from '../engine/handler.ts'
 import type { Call } from './command.ts'
+import { placeOfFault } from './place-of-fault.ts'
 
 /** Limit for loading handlers with their imports. */
 const LOAD_MS = 30_000
@@ -35,7 +36,9 @@ export async function importHandlers(directory: string, loadMs = LOAD_MS): Promi
   const file = resolve(directory, 'index.js')
   if (!existsSync(file)) throw new Error(`no such file: ${file}; --handlers names the folder of an index.js`)
   const loaded = await inTime(import(pathToFileURL(file).href), loadMs).catch((cause: unknown) => {
-    const reason = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause)
+    if (!(cause instanceof Error)) throw new Error(`${file} cannot be loaded: ${String(cause)}`, { cause })
+    const place = placeOfFault(cause, directory)
+    const reason = `${cause.name}: ${cause.message}${place === undefined ? '' : `, at ${place}`}`
     throw new Error(`${file} cannot be loaded: ${reason}`, { cause })
   })
   if (

@@ -2,6 +2,7 @@ import type { AccessRecord, Observe } from '../engine/base/access-record.ts'
 import { ERRORS, Failure, LedgerError } from '../engine/base/errors.ts'
 import { asciiJson, type JsonObject } from '../engine/base/json.ts'
 import { formatShort } from '../engine/base/money.ts'
+import { CatalogError } from '../engine/catalog/issue.ts'
 import type { Env } from '../env.ts'
 import type { Terminal } from './command.ts'
 import { painter } from './terminal-text.ts'
@@ -294,7 +295,7 @@ export function createErrorReporter(
     const message = hide(
       fault instanceof LedgerError
         ? `ledger: ${fault.message}`
-        : fault instanceof Failure
+        : fault instanceof Failure || fault instanceof CatalogError
           ? fault.message
           : `unexpected: ${stackOf(fault)}`,
     )
@@ -302,7 +303,8 @@ export function createErrorReporter(
     if (reportedAt.has(message)) return
     reportedAt.set(message, now())
     const code = fault instanceof Failure ? { code: fault.code } : {}
-    write({ level: 'error', event: 'fault', message, fields: { ...code, ...causeOf(fault) } })
+    const event = fault instanceof CatalogError ? 'reload_refused' : 'fault'
+    write({ level: 'error', event, message, fields: { ...code, ...causeOf(fault) } })
   }
 }
 

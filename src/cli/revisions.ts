@@ -1,6 +1,7 @@
 import { loadServed } from '../engine/app/catalog-thread.ts'
 import type { KeptCatalog } from '../engine/app/kept-revisions.ts'
 import { CatalogError } from '../engine/catalog/issue.ts'
+import { UsageError } from '../command-line/usage-error.ts'
 import type { Call } from './command.ts'
 import { keptRevisions } from './open-kept-revisions.ts'
 import { handlersFor } from './load-handlers.ts'
@@ -36,7 +37,9 @@ export async function revisions(call: Call): Promise<number> {
 /** Serves a kept revision until the catalog file changes. */
 export async function rollback(call: Call): Promise<number> {
   const { positionals, flags, env, terminal } = call
-  const [wanted = ''] = positionals
+  const [wanted] = positionals
+  if (wanted === undefined)
+    throw new UsageError('missing argument: a revision, as "ratecard revisions" lists them')
   const kept = keptRevisions(flags.text('data-dir') ?? env.dataDir)
   const catalog = kept.find(wanted)
   if (catalog === undefined) {

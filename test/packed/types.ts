@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
@@ -87,9 +87,22 @@ t.test('compiles in a strict project that checks the types of its packages', asy
     join(PLACE, 'tsconfig.json'),
     JSON.stringify({ compilerOptions: OPTIONS, files: ['consumer.ts'] }),
   )
-  const { status, stdout } = spawnSync(join(ROOT, 'node_modules/.bin/tsc'), ['-p', PLACE], {
-    encoding: 'utf8',
-  })
-  t.equal(stdout, '')
+  const compiler = join(ROOT, 'node_modules/.bin/tsc')
+  const { status, stdout } = spawnSync(compiler, ['-p', PLACE, '--listFiles'], { encoding: 'utf8' })
+  const lines = stdout.trim().split('\n')
+  t.strictSame(
+    lines.filter((line) => !line.startsWith('/')),
+    [],
+  )
   t.equal(status, 0)
+  const root = join(realpathSync(PLACE), 'node_modules/ratecard')
+  const declarations = readdirSync(root, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.startsWith('dist/') && name.endsWith('.d.ts'))
+    .map((name) => join(root, name))
+  t.ok(declarations.length > 0)
+  t.strictSame(
+    declarations.filter((file) => !lines.includes(file)),
+    [],
+    'an entry point leads to each declaration',
+  )
 })

@@ -44,8 +44,8 @@ export function readText(text: string): Json | undefined {
     if (value !== undefined) return value
   }
   try {
-    // Aliases of aliases must not fill the memory.
-    const value: unknown = parse(text, { maxAliasCount: 1_000 })
+    // Aliases of aliases must not fill the memory. An unknown tag is no reason for a warning of Node.js.
+    const value: unknown = parse(text, { maxAliasCount: 1_000, logLevel: 'error' })
     return parseJson(JSON.stringify(value))
   } catch {
     return undefined

@@ -164,13 +164,13 @@ const IN_TYPESCRIPT: Additions = {
 export type PackageSource =
   /** The range or the file for `dependencies`; a tarball is copied into the project. */
   | { readonly kind: 'installable'; readonly range: string; readonly tarball: string | undefined }
-  /** This is a clone: a project has to be given its tarball. */
-  | { readonly kind: 'clone' }
+  /** This is a clone in `root`: a project has to be given its tarball. */
+  | { readonly kind: 'clone'; readonly root: string }
 
 /** The tarball that the running package was installed from, else its version. */
 export function packageSource(version: string): PackageSource {
-  const root = fileURLToPath(new URL('../../..', import.meta.url))
-  if (basename(dirname(root)) !== 'node_modules') return { kind: 'clone' }
+  const root = resolve(fileURLToPath(new URL('../../..', import.meta.url)))
+  if (basename(dirname(root)) !== 'node_modules') return { kind: 'clone', root }
   const tarball = tarballOf(root)
   const range = tarball === undefined ? `^${version}` : `file:${basename(tarball)}`
   return { kind: 'installable', range, tarball }

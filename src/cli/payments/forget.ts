@@ -1,4 +1,4 @@
-import { isAddress } from '../../engine/base/address.ts'
+import { payerKeys } from '../../engine/app/payer-keys.ts'
 import { systemRuntime } from '../../engine/base/runtime.ts'
 import { forgetPayer, type ForgetResult } from '../../engine/ledger/forget-payer.ts'
 import type { Call } from '../command.ts'
@@ -12,12 +12,16 @@ import { isoTime } from './row.ts'
 export async function forgetPayments(call: Call): Promise<number> {
   const { positionals, flags, terminal } = call
   const [payer = ''] = positionals
-  if (!isAddress(payer))
-    throw new UsageError(`name the payer by its address, 0x and 40 hexadecimal digits; not "${payer}"`)
+  const keys = payerKeys(payer)
+  if (keys.length === 0)
+    throw new UsageError(
+      `name the payer by its address, 0x and 40 hexadecimal digits or one of Solana; not "${payer}"`,
+    )
   const text = flags.text('before')
   const before = text === undefined ? 0 : parsePastTime('before', text, systemRuntime.now())
   return withLedger(call, async (ledger) => {
-    const result = await forgetPayer(ledger, { payer, before })
+    const isPayer = (recorded: string): boolean => payerKeys(recorded).some((key) => keys.includes(key))
+    const result = await forgetPayer(ledger, { isPayer, before })
     if (flags.given('json')) {
       const { newest, ...counts } = result
       const report = { payer, ...counts, newest: newest === undefined ? null : isoTime(newest) }

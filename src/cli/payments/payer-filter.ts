@@ -9,6 +9,8 @@ export function payerFilterOf({ flags }: Call): (record: Pick<PaymentRecord, 'pa
   if (payer === undefined) return () => true
   const keys = payerKeys(payer)
   if (keys.length === 0)
-    throw new UsageError(`--payer takes an address, 0x and 40 hexadecimal digits; not "${payer}"`)
+    throw new UsageError(
+      `--payer takes an address, 0x and 40 hexadecimal digits or one of Solana; not "${payer}"`,
+    )
   return (record) => keys.includes(record.payer)
 }

@@ -15,10 +15,9 @@ import { isoTime, rowOf } from './row.ts'
 export async function showPayment(call: Call): Promise<number> {
   const { positionals, flags, terminal } = call
   const [id] = positionals
-  if (id === undefined || !/^pay_[A-Za-z0-9_-]{22}$/.test(id))
-    throw new UsageError(
-      'missing argument: the id of a payment, pay_ and 22 characters, as "ratecard payments list" shows it',
-    )
+  const wanted = 'the id of a payment, pay_ and 22 characters, as "ratecard payments list" shows it'
+  if (id === undefined) throw new UsageError(`missing argument: ${wanted}`)
+  if (!/^pay_[A-Za-z0-9_-]{22}$/.test(id)) throw new UsageError(`"${clean(id)}" is not ${wanted}`)
   return withLedger(call, async (ledger) => {
     const record = await ledger.find(id)
     if (record === undefined) {

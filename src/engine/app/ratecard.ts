@@ -189,7 +189,8 @@ export async function openRatecard(declared: RatecardOptions, host: Host): Promi
     if (fault === undefined) keep()
     else {
       app.service.refuse(errorsOf(fault))
-      report(new Error(`${fault.message}\n\nserving revision ${first.revision}, which was served before`))
+      report(fault)
+      log(`serving revision ${first.revision}, which was served before`)
     }
     return {
       ...app,

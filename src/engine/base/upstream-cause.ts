@@ -3,7 +3,7 @@ import { Failure } from './errors.ts'
 /**
  * Why an upstream or source has failed, for its operator:
  *
- * - `refused`: nothing listens there, or the connection was closed
+ * - `refused`: nothing listens there, the connection was closed, or the Fetch Standard blocks its port
  * - `name`: its host name is unknown
  * - `tls`: its certificate or its TLS is not accepted
  * - `timeout`: it did not answer in time
@@ -51,6 +51,7 @@ export function upstreamCauseOf(failure: Failure): UpstreamCause | undefined {
     // Several addresses of one host were tried.
     if (cause instanceof AggregateError && cause.errors[0] instanceof Error)
       return upstreamCauseOf(new Failure(failure.code, '', { cause: cause.errors[0] }))
+    if (cause.message === 'bad port') return 'refused'
     // The Fetch Standard makes a network error of 407, in some versions of Node.js without words.
     if (/^(?:proxy authentication required)?$/.test(cause.message)) return 'status'
   }

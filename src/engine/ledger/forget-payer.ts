@@ -1,4 +1,3 @@
-import { sameAddress } from '../base/address.ts'
 import { deleteAnswer } from './answers.ts'
 import { isPrunable } from './clean-up.ts'
 import type { Ledger } from './ledger.ts'
@@ -41,12 +40,12 @@ type Fate =
  */
 export async function forgetPayer(
   ledger: Ledger,
-  { payer, before }: { readonly payer: string; readonly before: number },
+  { isPayer, before }: { readonly isPayer: (payer: string) => boolean; readonly before: number },
 ): Promise<ForgetResult> {
   const counts = { answers: 0, deleted: 0, reduced: 0, kept: 0, open: 0 }
   let newest: number | undefined
   for await (const record of ledger.records()) {
-    if (!sameAddress(record.payer, payer)) continue
+    if (!isPayer(record.payer)) continue
     const fate = fateOf(record, before, ledger.now())
     const next = fate.kind === 'reduced' ? fate.next : undefined
     const isChanged = fate.kind === 'reduced' || fate.kind === 'deleted'

@@ -500,6 +500,7 @@ async function importFolder(
   const from = ['init', folder, '--from', join(directory, 'api/openapi.yaml'), '--price', '0.001', ...flags]
   const made = await runProgram(from)
   t.equal(made.code, 0, made.stderr)
+  t.equal(made.stderr, '')
   t.match(await runProgram(['check', join(folder, 'catalog.yaml')]), { code: 0 })
   const read = (path: string): string => readFileSync(join(folder, path), 'utf8')
   return { stdout: made.stdout, catalog: read('catalog.yaml'), read }
@@ -520,6 +521,7 @@ t.test('follows references to files of the folder, and says which operations it 
       },
     },
     'api/paths/pets.yaml': `
+x-weight: !!float 100
 parameters: [{ $ref: '../parameters.yaml#/limit' }]
 get: { operationId: listPets, responses: { 200: { $ref: '../answers.yaml#/pets' } } }
 post:

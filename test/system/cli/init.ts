@@ -2,8 +2,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { runLine } from '../../support/run-command.ts'
-import { compile, install, runTests } from '../../support/project.ts'
-import { runProgram, serveUnpaid, startServer } from '../../support/server.ts'
+import { compile, install, ROOT, runIn, runTests } from '../../support/project.ts'
+import { MAIN, runProgram, serveUnpaid, startServer } from '../../support/server.ts'
 
 t.test('creates a project that passes its checks and sells at once', async (t) => {
   const folder = join(t.testdir(), 'New shop')
@@ -15,6 +15,8 @@ t.test('creates a project that passes its checks and sells at once', async (t) =
   t.equal(manifest.name, 'new-shop')
   t.strictSame(manifest.dependencies, {}, 'there is no release that npm could find')
   t.match(made.stdout, /^next: npm pack && cd .* && npm install .*ratecard-\d.*\.tgz && npm run sandbox$/m)
+  const elsewhere = runIn(t.testdirName, process.execPath, MAIN, 'init', 'other')
+  t.match(elsewhere, `next: npm pack ${ROOT.replace(/\/$/, '')} && cd other && npm install ../ratecard-`)
 
   const handlers = join(folder, 'handlers')
   const checked = await runProgram(['check', join(folder, 'catalog.yaml')])
@@ -80,6 +82,20 @@ t.test('creates a metered shop whose buyers pay for what was used', async (t) =>
     code: 64,
     err: /--example takes metered/,
   })
+})
+
+t.test('refuses what is about the operations of an API when no API is named', async (t) => {
+  const folder = join(t.testdir(), 'shop')
+  for (const [name, value] of [
+    ['price', '0.001'],
+    ['include', 'GET *'],
+    ['exclude', 'DELETE *'],
+  ] as const)
+    t.match(await runLine(['init', folder, `--${name}`, value]), {
+      code: 64,
+      err: new RegExp(`--${name} is about the operations of an API: name its document with --from`),
+    })
+  t.notOk(existsSync(folder))
 })
 
 t.test('a new project in TypeScript compiles, checks and tests', async (t) => {

@@ -55,7 +55,13 @@ t.test(
     t.match(await healthOf(second), { status: 'ok', revision, detail: /catalog file cannot be served/ })
     t.equal(await refusedMetric(second), '1')
     t.match(second.output(), new RegExp(`serving revision ${revision}, which was served before`))
-    t.ok(second.log().some(({ level, event }) => level === 'error' && event === 'fault'))
+    const [refused] = second.log().filter(({ event }) => event === 'reload_refused')
+    t.match(refused, { level: 'error', message: /catalog\.yaml:\d+:\d+ / })
+    t.notMatch(
+      refused,
+      { message: /unexpected|\n +at / },
+      'a mistake of a catalog is no fault of the program',
+    )
     t.equal((await fetch(`${second.url}/first`)).status, 502, 'its route is served')
 
     writeFileSync(catalog, text.replace('/first', '/second'))
@@ -118,6 +124,7 @@ t.test('rolls back to a kept revision, also over a restart, until the file chang
     [second, first],
     'newest first',
   )
+  t.match(await command('rollback'), { code: 64, stderr: /missing argument: a revision/ })
   t.match(await command('rollback', 'nonsense'), { code: 1, stderr: /revision nonsense is not kept here/ })
 
   t.match(await command('rollback', first, '--catalog', catalog), { code: 0 })

@@ -31,6 +31,22 @@ for (const [name, text, words] of [
   })
 }
 
+for (const [name, moon, place] of [
+  ['cannot be parsed', 'export const moon = 1\nexport const sun = 1 +* 2\n', /sub\/moon\.js:2$/],
+  ['ends too early', 'export const moon = (\n', /sub\/moon\.js:\d$/],
+  ['exports another name', 'export const mars = 1\n', /index\.js:1$/],
+  ['fails', '\n\nexport const moon = JSON.parse("{")\n', /sub\/moon\.js:3$/],
+] as const)
+  t.test(`names file and line when a module of the handlers ${name}`, async (t) => {
+    const directory = t.testdir({
+      'package.json': '{"type":"module"}',
+      'index.js': 'import { moon } from "./sub/moon.js"\nexport const handlers = { moon }\n',
+      sub: { 'moon.js': moon },
+      'other.js': 'export const other = 1\n',
+    })
+    await t.rejects(importHandlers(directory), { message: place })
+  })
+
 t.test('reports a folder without handlers with its path', async (t) => {
   await t.rejects(importHandlers(join(t.testdir(), 'absent')), {
     message: /no such file: .*absent.*; --handlers names/,

@@ -144,13 +144,21 @@ const port = typeof address === 'object' && address !== null ? address.port : 0
 /** Upstreams that are not reached, by the path of their routes. */
 const UNREACHED: Readonly<Record<string, readonly [url: string, cause: UpstreamCause]>> = {
   closed: [`http://127.0.0.1:${await freePort()}/`, 'refused'],
+  blocked: ['http://127.0.0.1:1/', 'refused'],
   unknown: ['http://upstream.invalid/', 'name'],
   plain: [`https://127.0.0.1:${port}/closes-at-once`, 'tls'],
 }
 
-const LIMITS = 'timeout: 2s, response: { max_size: 10 KB }'
+const LIMITS = 'response: { max_size: 10 KB }'
 const routes = METHODS.flatMap((method) => [
-  `  ${method} /paid/up/{case}: { price: 0.001, upstream: 'http://127.0.0.1:${port}/{case}', summary: Fails, ${LIMITS}, parameters: { case: { type: string, example: '204' } } }\n`,
+  // Only what is to time out has little time: a busy machine is no upstream that fails.
+  ...[
+    ['up', '30s'],
+    ['silent', '2s'],
+  ].map(
+    ([folder, timeout]) =>
+      `  ${method} /paid/${folder}/{case}: { price: 0.001, upstream: 'http://127.0.0.1:${port}/{case}', summary: Fails, timeout: ${timeout}, ${LIMITS}, parameters: { case: { type: string, example: '204' } } }\n`,
+  ),
   ...Object.entries(UNREACHED).map(
     ([name, [url]]) =>
       `  ${method} /paid/${name}: { price: 0.001, upstream: '${url}', summary: Fails, ${LIMITS} }\n`,
@@ -183,7 +191,7 @@ t.test(
       ...Object.entries(AWKWARD).map(([name, { expected, also }]) => ({
         name: `${method} ${name}`,
         method,
-        path: `/paid/up/${name}`,
+        path: `/paid/${expected === 'timeout' ? 'silent' : 'up'}/${name}`,
         expected: also?.[method] ?? expected,
       })),
       ...Object.entries(UNREACHED).map(([name, [, expected]]) => ({

@@ -131,6 +131,21 @@ t.test('deletes charges whose accounting period is over, but nothing that a refu
   t.match(JSON.parse(due.out), [{ payment: id, amount: '0.005000', payer: PAYER, result: 'would_send' }])
 })
 
+t.test('forgets a payer on Solana, and nobody whose address differs in letter case alone', async (t) => {
+  const fixture = openLedgerFixture(t)
+  const payer = 'So11111111111111111111111111111111111111112'
+  const alike = 'so11111111111111111111111111111111111111112'
+  for (const each of [payer, alike])
+    await fixture.record(purchaseOf({ payer: each }), Date.now() - HOUR, (claim) => claim.void())
+  const { code, out } = await runLine(['payments', 'forget', payer, '--json', '--data-dir', fixture.dataDir])
+  t.equal(code, 0)
+  t.match(parse(out), { deleted: 1, reduced: 0 })
+  t.strictSame(
+    (await fixture.all()).map((entry) => entry.payer),
+    [alike],
+  )
+})
+
 t.test('says that a payer is unknown, and refuses what is no address', async (t) => {
   const fixture = openLedgerFixture(t)
   await fixture.record(purchaseOf(), Date.now())
