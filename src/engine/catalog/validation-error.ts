@@ -24,7 +24,7 @@ export function describeBody({ keyword, params, instancePath, message }: ErrorOb
   const loc = ['body', ...steps]
   if (keyword === 'required')
     return { type: 'missing', loc: [...loc, String(missing)], msg: 'Field required', input: null }
-  return { type: 'value_error', loc, msg: `Value error, ${message ?? 'not allowed'}`, ctx: { error: {} } }
+  return { type: 'value_error', loc, msg: message ?? 'not allowed', ctx: { error: {} } }
 }
 
 /** Where the values of a call come from. */
@@ -118,7 +118,7 @@ function bound(type: string, rule: string, ctx: JsonObject): Said {
 }
 
 function valueError(sentence: string): Said {
-  return { type: 'value_error', msg: `Value error, ${sentence}`, ctx: { error: {} } }
+  return { type: 'value_error', msg: sentence, ctx: { error: {} } }
 }
 
 const TYPES: Readonly<Record<string, readonly [code: string, kind: string, parsing: string]>> = {

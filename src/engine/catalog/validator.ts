@@ -204,7 +204,7 @@ export function compileArguments(inputs: Inputs): (given: unknown) => Validated 
 }
 
 function bodyError(what: string): ValidationError {
-  return { type: 'value_error', loc: ['body'], msg: `Value error, body is ${what}`, ctx: { error: {} } }
+  return { type: 'value_error', loc: ['body'], msg: `body is ${what}`, ctx: { error: {} } }
 }
 
 function fromBase64(text: string): Uint8Array | undefined {
