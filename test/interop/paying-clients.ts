@@ -10,7 +10,15 @@ import t from 'tap'
 import { privateKeyToAccount } from 'viem/accounts'
 import { withPaymentInterceptor } from 'x402-axios'
 import { decodeXPaymentResponse, wrapFetchWithPayment } from 'x402-fetch'
-import { addressOf, challengeOf, randomKey, readHeader, sign, stockFetch, writtenInV1 } from '../support/payment.ts'
+import {
+  addressOf,
+  challengeOf,
+  randomKey,
+  readHeader,
+  sign,
+  stockFetch,
+  writtenInV1,
+} from '../support/payment.ts'
 import { openShop } from '../support/shop.ts'
 import { PATH_USD, startTempo, stockPayer, TEMPO_CHAIN } from '../support/tempo.ts'
 

@@ -49,22 +49,29 @@ t.test('warns the operator of a challenge that grows too large, at the route', a
   t.match(judge(2_000), [{ code: 'header_too_large', position: { line: 5, column: 3 } }])
 })
 
-t.test('keeps the shipped routes small while channels are offered, and one of four networks is Solana', async (t) => {
-  const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
-  const text = read('catalog.yaml').replace(
-    /networks: \[.*\]/,
-    'networks: [base, polygon, arbitrum, solana]\n    schemes: [batch-settlement, exact]',
-  )
-  const inputs = { handlers: undefined, documents: documentNames, read }
-  const { catalog, at } = compileText('catalog.yaml', text, inputs)
-  t.strictSame(catalog.payments.x402?.schemes, ['batch-settlement', 'exact'])
-  t.strictSame(checkHeaderBudget(catalog, { baseUrl: 'https://market.example.com', at }), [])
-})
+t.test(
+  'keeps the shipped routes small while channels are offered, and one of four networks is Solana',
+  async (t) => {
+    const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+    const text = read('catalog.yaml').replace(
+      /networks: \[.*\]/,
+      'networks: [base, polygon, arbitrum, solana]\n    schemes: [batch-settlement, exact]',
+    )
+    const inputs = { handlers: undefined, documents: documentNames, read }
+    const { catalog, at } = compileText('catalog.yaml', text, inputs)
+    t.strictSame(catalog.payments.x402?.schemes, ['batch-settlement', 'exact'])
+    t.strictSame(checkHeaderBudget(catalog, { baseUrl: 'https://market.example.com', at }), [])
+  },
+)
 
 t.test('counts the offer of channels', (t) => {
   const least = (schemes: string): number => {
     const text = wordy(100).replace('networks: [', `schemes: [${schemes}], networks: [`)
-    const { catalog } = compileText('c.yaml', text, { handlers: undefined, documents: [], read: () => undefined })
+    const { catalog } = compileText('c.yaml', text, {
+      handlers: undefined,
+      documents: [],
+      read: () => undefined,
+    })
     return Math.max(...measureHeaders(catalog, 'https://api.example.com').values())
   }
   t.ok(least('batch-settlement, exact') > least('exact'))
