@@ -29,7 +29,8 @@ export async function printStatement(call: Call): Promise<number> {
       terminal.out(
         tableFor(terminal, {
           heads: COLUMNS.map((column) => column.toUpperCase()),
-          short: ['NETWORK', 'TOKEN', 'KIND', 'PAYMENTS', 'AMOUNT', 'USD'],
+          // The id of a network of Solana is long: the last column is broken.
+          short: ['TOKEN', 'KIND', 'PAYMENTS', 'AMOUNT', 'USD', 'NETWORK'],
           rows: cells,
         }),
       )
