@@ -7,7 +7,7 @@ import { readPaymentKey } from '../../engine/x402/exact-evm/payment-key.ts'
 import { systemRuntime } from '../../engine/base/runtime.ts'
 import type { Call } from '../command.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
-import { columns, linesFor } from '../terminal-text.ts'
+import { factsFor, linesFor } from '../terminal-text.ts'
 import { clean } from '../../command-line/printable.ts'
 import { withLedger } from './open-ledger.ts'
 import { isoTime, rowOf } from './row.ts'
@@ -31,8 +31,7 @@ export async function showPayment(call: Call): Promise<number> {
     if (flags.given('json')) terminal.out(JSON.stringify({ ...facts, ...story }, null, 2))
     else {
       const told = linesFor(terminal, `${story.means}\nTo do: ${story.advice}.`)
-      // A hash stays whole, so that it can be copied.
-      terminal.out(`${columns(rowsOf(facts))}\n\n${told}`)
+      terminal.out(`${factsFor(terminal, rowsOf(facts))}\n\n${told}`)
     }
     return 0
   })
@@ -119,8 +118,8 @@ function answerOf({ answer }: PaymentRecord): JsonObject | null {
   return { type: clean(answer.mediaType), bytes: answer.size }
 }
 
-function rowsOf(facts: JsonObject): string[][] {
-  return Object.entries(facts).flatMap(([name, value]) =>
+function rowsOf(facts: JsonObject): [string, string][] {
+  return Object.entries(facts).flatMap(([name, value]): [string, string][] =>
     value === null || value === false ? [] : [[spaced(name), spell(value)]],
   )
 }

@@ -6,7 +6,7 @@ import type { PaymentRecord } from '../../engine/ledger/payment-record.ts'
 import type { Call } from '../command.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
 import { clean } from '../../command-line/printable.ts'
-import { tableFor } from '../terminal-text.ts'
+import { linesFor, tableFor } from '../terminal-text.ts'
 import { countOf } from '../../engine/base/words.ts'
 import { csvLine } from './export.ts'
 import { withLedger } from './open-ledger.ts'
@@ -35,7 +35,7 @@ export async function printStatement(call: Call): Promise<number> {
         }),
       )
     else terminal.out(`no sale and no refund in ${month.name}`)
-    for (const note of statement.notes(rows, ledger.now())) terminal.err(note)
+    for (const note of statement.notes(rows, ledger.now())) terminal.err(linesFor(terminal, note))
     return 0
   })
 }
