@@ -5,7 +5,13 @@ import type { Binding, Body, Catalog, Operation, Parameter, Scalar } from './cat
 import { didYouMean, isNearly, suggest } from './issue.ts'
 import { inputSchema, isOptionalText, SEPARATORS, validationSchema } from './input-schema.ts'
 import { compileBody, compileParameters } from './schema-compiler.ts'
-import { describe, describeBody, LONGEST_NAME, type Origin, type ValidationError } from './validation-error.ts'
+import {
+  describe,
+  describeBody,
+  LONGEST_NAME,
+  type Origin,
+  type ValidationError,
+} from './validation-error.ts'
 
 /** Raw parameters of one HTTP request: path templates decoded, the query unparsed. */
 export interface RawParameters {
