@@ -8,7 +8,7 @@ export function element(name, properties, ...children) {
 
 export function reasonsOf(detail) {
   if (!Array.isArray(detail)) return detail
-  return detail.map(({ loc, msg }) => `${loc.at(-1)}: ${msg.replace(/^Value error, /, '')}`).join('; ')
+  return detail.map(({ loc, msg }) => `${loc.at(-1)}: ${msg}`).join('; ')
 }
 
 export function notice(...words) {

@@ -10,7 +10,7 @@ import { at } from './json-access.ts'
 import { openapiOperations } from './openapi-document.ts'
 import { type Change, compare, type Difference } from './plan/difference.ts'
 import { catalogSnapshot, serviceSnapshot, type Snapshot } from './plan/snapshot.ts'
-import { columns } from './terminal-text.ts'
+import { columns, linesFor } from './terminal-text.ts'
 import { clean, cleanText } from '../command-line/printable.ts'
 
 /** Exit code a pipeline can act on: buyers pay more, lose something or have to change their calls. */
@@ -30,7 +30,7 @@ export async function plan(call: Call): Promise<number> {
   }
   const difference = compare(before, after)
   if (flags.given('json')) terminal.out(JSON.stringify({ file, against, ...difference }, cleanText, 2))
-  else terminal.out(asText(`${file} against ${against}`, difference))
+  else terminal.out(linesFor(terminal, asText(`${file} against ${against}`, difference)))
   return difference.alarms.length > 0 ? ALARM : 0
 }
 

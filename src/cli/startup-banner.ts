@@ -55,6 +55,7 @@ export function printBanner({ terminal, env }: Call, app: OpenRatecard, log: Log
         ? `mpp: Tempo (eip155:${mpp.chain}) to ${app.payments.mppRecipient}`
         : `mpp: Tempo (eip155:${mpp.chain}) is not offered: ${missing.join(' and ')} missing`,
     )
+    if (facts.sandbox) say(`mpp: ${CLIENTS_OF_MPP}`)
   }
   const unsoldMeters = unsoldMetered(catalog, networks)
   if (unsoldMeters !== undefined) warn(unsoldMeters)
@@ -100,6 +101,9 @@ export function printBanner({ terminal, env }: Call, app: OpenRatecard, log: Log
   log.write({ level: 'info', event: 'listening', message })
   terminal.out(message)
 }
+
+/** Newer versions sign for a fork of Tempo that anvil does not have yet. */
+const CLIENTS_OF_MPP = 'clients of your own pay on the local chain by mppx with viem 2.57.13 or older'
 
 /** A call that succeeds when it is paid for: required parameters have an example. */
 function sampleCall(route: Route): string {

@@ -45,6 +45,21 @@ export function linesFor({ reader }: Pick<Terminal, 'reader'>, text: string): st
     .join('\n')
 }
 
+/** Names and their values: for a person, what does not fit beside its name is below it, so that a hash stays whole. */
+export function factsFor(
+  terminal: Pick<Terminal, 'reader'>,
+  facts: readonly (readonly [name: string, value: string])[],
+): string {
+  const width = Math.max(...facts.map(([name]) => name.length))
+  return facts
+    .map(([name, value]) => {
+      const beside = `${name.padEnd(width)}  ${value}`.trimEnd()
+      const fits = terminal.reader === 'program' || beside.length <= WIDTH
+      return fits ? beside : linesFor(terminal, `${name}\n  ${value}`)
+    })
+    .join('\n')
+}
+
 type Row = readonly string[]
 
 interface Table {

@@ -1,3 +1,8 @@
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import {
   checkEndpointSchema,
   getWarningsForMppHeader,
@@ -7,11 +12,12 @@ import { decodePaymentRequiredHeader } from '@x402/core/http'
 import { parsePaymentRequired } from '@x402/core/schemas'
 import { countTokens } from 'gpt-tokenizer'
 import { Challenge } from 'mppx'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { PaymentRequirementsSchema } from 'x402/types'
 import type { Json } from '../../src/engine/base/json.ts'
 import { exampleAnswer } from '../../src/engine/documents/answer-example.ts'
-import { readHeader } from '../support/payment.ts'
+import { listening } from '../support/http.ts'
+import { randomKey, readHeader } from '../support/payment.ts'
 import { shippedCatalog } from '../support/shipped-catalog.ts'
 import { at, items } from '../support/documents.ts'
 import {
@@ -22,6 +28,8 @@ import {
   objectIn,
   openProductionService,
   paid,
+  textAt,
+  type ShippedService,
 } from './support/shipped-service.ts'
 import { runTool } from './support/tool.ts'
 
@@ -31,6 +39,7 @@ t.setTimeout(120_000)
 const service = await openProductionService(t, {
   env: { PAY_TO: '0xb5423486591FC2aE22205d599bB1448CA5972CFd' },
 })
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/
 /** As a prober spells a path it knows from a document only. */
 const bare = (path: string): string => path.replace('{', '%7B').replace('}', '%7D')
@@ -227,16 +236,63 @@ t.test('says first that a request would fail, whatever is paid', async (t) => {
   t.equal(body['detail'], 'this request would fail: repair it as would_fail says before you pay')
 })
 
-t.test('costs an agent at most 1,000 tokens and 4 KB of headers, with four networks and MPP', async (t) => {
+/** Every 402 offers this, in at most 1,000 tokens besides the example and 4 KB of headers. */
+async function isSmall(t: Test, { ask }: ShippedService, offered: readonly string[]): Promise<void> {
   for (const { path } of paid) {
-    const answer = await service.ask(exampleCall(path))
+    const answer = await ask(exampleCall(path))
     const bytes = [...answer.headers].reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0)
     t.ok(bytes <= 4_096, `${path}: ${bytes} bytes of headers`)
+    t.ok(answer.headers.has('www-authenticate'), `${path} offers MPP`)
     const { example: _, ...body } = objectIn(await answer.text())
-    t.equal(items(at(readHeader(answer, 'payment-required'), 'accepts')).length, 4)
+    const offers = items(at(readHeader(answer, 'payment-required'), 'accepts'))
+    t.strictSame(
+      offers.map((offer) => `${textAt(at(offer, 'scheme'))} ${textAt(at(offer, 'network'))}`),
+      offered,
+      path,
+    )
     const tokens = countTokens(JSON.stringify(body))
     t.ok(tokens <= 1_000, `${path}: ${tokens} tokens besides the example`)
   }
+}
+
+t.test('costs an agent at most 1,000 tokens and 4 KB of headers, with four networks and MPP', (t) =>
+  isSmall(t, service, ['exact eip155:8453', 'exact eip155:137', 'exact eip155:42161', 'exact eip155:43114']),
+)
+
+t.test('costs as little with channels, and with Solana among the four networks', async (t) => {
+  const solana = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp'
+  const feePayer = '2wKupLR9q6wXYppw8Gr2NvWxKBUqm4PPJKkQfoxHDBg4'
+  const kinds = [{ x402Version: 2, scheme: 'exact', network: solana, extra: { feePayer } }]
+  const facilitator = await listening(
+    createServer((_, response) => {
+      response.setHeader('Content-Type', 'application/json').end(JSON.stringify({ kinds }))
+    }),
+  )
+  t.teardown(() => facilitator.close())
+  const folder = mkdtempSync(join(tmpdir(), 'ratecard-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  symlinkSync(join(ROOT, 'src'), join(folder, 'src'))
+  const catalog = join(folder, 'catalog.yaml')
+  const networks = 'networks: [base, polygon, arbitrum, solana]\n    schemes: [batch-settlement, exact]'
+  writeFileSync(
+    catalog,
+    readFileSync(join(ROOT, 'catalog.yaml'), 'utf8').replace(/networks: \[.*\]/, networks),
+  )
+  const wide = await openProductionService(t, {
+    args: ['--catalog', catalog],
+    env: {
+      PAY_TO: `0xb5423486591FC2aE22205d599bB1448CA5972CFd,${feePayer}`,
+      CHANNEL_AUTHORIZER_KEY: randomKey(),
+      FACILITATOR_URL: facilitator.url,
+    },
+  })
+  await isSmall(t, wide, [
+    'batch-settlement eip155:8453',
+    'exact eip155:8453',
+    'exact eip155:137',
+    'exact eip155:42161',
+    `exact ${solana}`,
+  ])
 })
 
 t.test('costs an agent at most 2,000 tokens for the price of a tool', async (t) => {

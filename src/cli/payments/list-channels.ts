@@ -1,11 +1,12 @@
 import { listChannelBalances } from '../../engine/x402/batch-settlement-evm/channel-balances.ts'
 import { countOf } from '../../engine/base/words.ts'
 import type { Call } from '../command.ts'
-import { columns } from '../terminal-text.ts'
+import { tableFor } from '../terminal-text.ts'
 import { withLedger } from './open-ledger.ts'
 import { isoTime, spellAmount } from './row.ts'
 
-const HEAD = ['CHANNEL', 'NETWORK', 'PAYER', 'DEPOSITED', 'CHARGED', 'UNCLAIMED', 'SINCE', 'STATE']
+const HEADS = ['CHANNEL', 'NETWORK', 'PAYER', 'DEPOSITED', 'CHARGED', 'UNCLAIMED', 'SINCE', 'STATE']
+const SHORT = ['PAYER', 'UNCLAIMED', 'STATE']
 
 /** Lists channels, those with the most unclaimed money first. */
 export async function listChannels({ flags, terminal, ...rest }: Call): Promise<number> {
@@ -37,7 +38,7 @@ export async function listChannels({ flags, terminal, ...rest }: Call): Promise<
         row.unclaimed_since ?? '-',
         row.state,
       ])
-      terminal.out(columns([HEAD, ...cells]))
+      terminal.out(tableFor(terminal, { heads: HEADS, short: SHORT, rows: cells }))
       const owing = rows.filter(({ unclaimed }) => Number(unclaimed) > 0)
       const sum = owing.reduce((all, { unclaimed }) => all + Number(unclaimed), 0)
       terminal.out(`\n${countOf(rows.length, 'channel')}; ${owing.length} owe ${sum.toFixed(6)} in all`)

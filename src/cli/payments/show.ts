@@ -7,7 +7,7 @@ import { readPaymentKey } from '../../engine/x402/exact-evm/payment-key.ts'
 import { systemRuntime } from '../../engine/base/runtime.ts'
 import type { Call } from '../command.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
-import { columns } from '../terminal-text.ts'
+import { factsFor, linesFor } from '../terminal-text.ts'
 import { clean } from '../../command-line/printable.ts'
 import { withLedger } from './open-ledger.ts'
 import { isoTime, rowOf } from './row.ts'
@@ -28,7 +28,10 @@ export async function showPayment(call: Call): Promise<number> {
     const { means, advice } = paymentStory(record, systemRuntime.now())
     const story = { means: clean(means), advice: clean(advice) }
     if (flags.given('json')) terminal.out(JSON.stringify({ ...facts, ...story }, null, 2))
-    else terminal.out(`${tableOf(facts)}\n\n${story.means}\nTo do: ${story.advice}.`)
+    else {
+      const told = linesFor(terminal, `${story.means}\nTo do: ${story.advice}.`)
+      terminal.out(`${factsFor(terminal, rowsOf(facts))}\n\n${told}`)
+    }
     return 0
   })
 }
@@ -114,11 +117,10 @@ function answerOf({ answer }: PaymentRecord): JsonObject | null {
   return { type: clean(answer.mediaType), bytes: answer.size }
 }
 
-function tableOf(facts: JsonObject): string {
-  const rows = Object.entries(facts).flatMap(([name, value]) =>
+function rowsOf(facts: JsonObject): [string, string][] {
+  return Object.entries(facts).flatMap(([name, value]): [string, string][] =>
     value === null || value === false ? [] : [[spaced(name), spell(value)]],
   )
-  return columns(rows)
 }
 
 function spell(value: Json): string {

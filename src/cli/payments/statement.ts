@@ -6,7 +6,7 @@ import type { PaymentRecord } from '../../engine/ledger/payment-record.ts'
 import type { Call } from '../command.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
 import { clean } from '../../command-line/printable.ts'
-import { tableFor } from '../terminal-text.ts'
+import { linesFor, tableFor } from '../terminal-text.ts'
 import { countOf } from '../../engine/base/words.ts'
 import { csvLine } from './export.ts'
 import { withLedger } from './open-ledger.ts'
@@ -29,12 +29,13 @@ export async function printStatement(call: Call): Promise<number> {
       terminal.out(
         tableFor(terminal, {
           heads: COLUMNS.map((column) => column.toUpperCase()),
-          short: ['NETWORK', 'TOKEN', 'KIND', 'PAYMENTS', 'AMOUNT', 'USD'],
+          // The id of a network of Solana is long: the last column is broken.
+          short: ['TOKEN', 'KIND', 'PAYMENTS', 'AMOUNT', 'USD', 'NETWORK'],
           rows: cells,
         }),
       )
     else terminal.out(`no sale and no refund in ${month.name}`)
-    for (const note of statement.notes(rows, ledger.now())) terminal.err(note)
+    for (const note of statement.notes(rows, ledger.now())) terminal.err(linesFor(terminal, note))
     return 0
   })
 }

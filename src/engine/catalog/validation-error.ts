@@ -2,6 +2,7 @@ import type { ErrorObject } from 'ajv/dist/2020.js'
 import type { Json, JsonObject } from '../base/json.ts'
 import type { List, Parameter, Scalar } from './catalog.ts'
 import { NO_SEPARATORS } from './input-schema.ts'
+import { didYouMean } from './issue.ts'
 
 /** One item of the 422 body, in the format of `HTTPValidationError`. */
 export interface ValidationError {
@@ -12,6 +13,9 @@ export interface ValidationError {
   readonly input?: string | null
   readonly ctx?: JsonObject
 }
+
+/** How much of a name that nobody has declared is looked at. */
+export const LONGEST_NAME = 64
 
 /** Describes an error of the schema of a whole body. */
 export function describeBody({ keyword, params, instancePath, message }: ErrorObject): ValidationError {
@@ -24,7 +28,7 @@ export function describeBody({ keyword, params, instancePath, message }: ErrorOb
   const loc = ['body', ...steps]
   if (keyword === 'required')
     return { type: 'missing', loc: [...loc, String(missing)], msg: 'Field required', input: null }
-  return { type: 'value_error', loc, msg: `Value error, ${message ?? 'not allowed'}`, ctx: { error: {} } }
+  return { type: 'value_error', loc, msg: message ?? 'not allowed', ctx: { error: {} } }
 }
 
 /** Where the values of a call come from. */
@@ -52,7 +56,11 @@ export function describe(
   const place = origin ?? parameter?.in ?? 'query'
   const loc = typed && index !== undefined ? [place, name, Number(index)] : [place, name]
   if (keyword === 'required') return { type: 'missing', loc, msg: 'Field required', input: null }
-  if (parameter === undefined) return { type: 'extra_forbidden', loc, msg: 'Extra inputs are not permitted' }
+  if (parameter === undefined) {
+    const names = parameters.map((each) => each.name)
+    const guess = didYouMean(name.slice(0, LONGEST_NAME), names)
+    return { type: 'extra_forbidden', loc, msg: `Extra inputs are not permitted${guess}` }
+  }
   const said = say(parameter, error, typed)
   const silent = typed && said.ctx === undefined
   return { ...said, loc, ...(silent ? {} : { input: inputOf(given[name]) }) }
@@ -118,7 +126,7 @@ function bound(type: string, rule: string, ctx: JsonObject): Said {
 }
 
 function valueError(sentence: string): Said {
-  return { type: 'value_error', msg: `Value error, ${sentence}`, ctx: { error: {} } }
+  return { type: 'value_error', msg: sentence, ctx: { error: {} } }
 }
 
 const TYPES: Readonly<Record<string, readonly [code: string, kind: string, parsing: string]>> = {

@@ -5,7 +5,13 @@ import type { Binding, Body, Catalog, Operation, Parameter, Scalar } from './cat
 import { didYouMean, isNearly, suggest } from './issue.ts'
 import { inputSchema, isOptionalText, SEPARATORS, validationSchema } from './input-schema.ts'
 import { compileBody, compileParameters } from './schema-compiler.ts'
-import { describe, describeBody, type Origin, type ValidationError } from './validation-error.ts'
+import {
+  describe,
+  describeBody,
+  LONGEST_NAME,
+  type Origin,
+  type ValidationError,
+} from './validation-error.ts'
 
 /** Raw parameters of one HTTP request: path templates decoded, the query unparsed. */
 export interface RawParameters {
@@ -151,7 +157,6 @@ function compileQueryValidator(inputs: Inputs, unknown: Catalog['unknownParamete
 
 /** Limits how much of its own input a caller gets back. */
 const MOST_UNKNOWN = 10
-const LONGEST_NAME = 64
 
 function unknownNames(given: ReadonlySet<string>, names: readonly string[]): readonly IgnoredParameter[] {
   const declared = new Set(names)
@@ -204,7 +209,7 @@ export function compileArguments(inputs: Inputs): (given: unknown) => Validated 
 }
 
 function bodyError(what: string): ValidationError {
-  return { type: 'value_error', loc: ['body'], msg: `Value error, body is ${what}`, ctx: { error: {} } }
+  return { type: 'value_error', loc: ['body'], msg: `body is ${what}`, ctx: { error: {} } }
 }
 
 function fromBase64(text: string): Uint8Array | undefined {

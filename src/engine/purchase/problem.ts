@@ -74,5 +74,5 @@ export function toValidationError({ sentence, ctx }: InvalidParameter): {
   readonly msg: string
   readonly ctx: InvalidParameter['ctx']
 } {
-  return { type: 'value_error', msg: `Value error, ${sentence}`, ctx: { ...ctx, error: {} } }
+  return { type: 'value_error', msg: sentence, ctx: { ...ctx, error: {} } }
 }

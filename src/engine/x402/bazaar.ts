@@ -14,9 +14,9 @@ import { shortenAtWord } from '../base/words.ts'
 /**
  * Levels of the schema of the inputs, each without the parts of those before: `full` has everything, `tagged` no
  * dialect of the schema, `limited` no tags, `plain` no limits, `outline` neither choices nor required members, `bare`
- * types only.
+ * types only, `shown` nothing but what the example request shows.
  */
-const INPUTS = ['full', 'tagged', 'limited', 'plain', 'outline', 'bare'] as const
+const INPUTS = ['full', 'tagged', 'limited', 'plain', 'outline', 'bare', 'shown'] as const
 
 /** How much a challenge contains about its route. */
 export interface Detail {
@@ -50,7 +50,7 @@ export const COMPLETE: Detail = {
 
 /** What every challenge contains. */
 export const LEAST: Detail = {
-  input: 'bare',
+  input: 'shown',
   described: 0,
   hasIcon: false,
   levels: 0,
@@ -85,9 +85,10 @@ export function* detailsOf({ kind, operation, parameters }: Endpoint): Iterable<
   // A description is worth more than the icon, which may still fit where the last description did not.
   for (let described = parameters.length; described >= 0; described -= 1)
     for (const hasIcon of [true, false]) yield { ...single, input: 'outline', described, hasIcon }
-  const bare = { ...LEAST, levels: 3 }
+  const bare = { ...LEAST, input: 'bare', levels: 3 } as const
   yield { ...bare, members: 1, text: 40 }
   for (const text of [40, 0]) yield { ...bare, text }
+  yield { ...bare, levels: 0 }
   yield LEAST
 }
 
@@ -231,6 +232,7 @@ function exampleValues(
 
 /** The parameters of one place. */
 function valuesSchema(route: Route, place: Parameter['in'], detail: Detail): JsonObject {
+  if (!reaches(detail, 'bare')) return { type: 'object' }
   const { parameters, operation } = route
   const isTyped = place === 'body' && operation.body?.kind === 'json'
   const schemaOf = isTyped ? typedSchema : valueSchema

@@ -20,6 +20,7 @@ import { findNetwork, findSvmNetwork } from '../base/networks.ts'
 import { encodeAfter } from '../payment/base64-prefix.ts'
 import { TOKEN_LENGTH } from '../payment/random-token.ts'
 import type { Challenge, IssuedChallenge } from '../payment/challenge.ts'
+import { channelOffer } from './batch-settlement-evm/channel-offer.ts'
 import { bazaarExtension, COMPLETE, detailsOf, LEAST, reaches, type Detail } from './bazaar.ts'
 import { offerOf } from './exact-evm/accepted-network.ts'
 import type { Listing } from './listing.ts'
@@ -30,6 +31,7 @@ import {
   priceKindOf,
   requirementsOf,
   settleOrderOf,
+  toAtomic,
   type NetworkOffer,
   type Requirements,
 } from './requirements.ts'
@@ -285,14 +287,21 @@ function measuredRoutes(
   if (x402 === undefined) return []
   const terms = { timeoutSeconds: Math.floor(x402.timeout / 1000), testnet: x402.testnet }
   const isExact = x402.schemes.includes('exact')
+  const networks = x402.networks
+    .flatMap((id) => findNetwork(id) ?? [])
+    .map((network) => ({ ...terms, network, payTo: ANY_ADDRESS }))
+  // Channels are offered on one network.
+  const channels = x402.schemes.includes('batch-settlement') ? networks.slice(0, 1) : []
+  const { withdrawDelay, leastDeposit } = x402.channels
   const offers = [
-    ...x402.networks
-      .flatMap((id) => findNetwork(id) ?? [])
-      .map((network) => ({ ...terms, network, payTo: ANY_ADDRESS }))
-      .flatMap((accepted) => [
-        ...(isExact ? [offerOf(accepted)] : []),
-        uptoOffer(accepted, ANY_ADDRESS, x402.schemes.includes('upto') ? ['fixed', 'metered'] : ['metered']),
-      ]),
+    ...channels.map((accepted) => {
+      const least = toAtomic(leastDeposit, accepted.network.token.decimals)
+      return channelOffer(accepted, ANY_ADDRESS, { withdrawDelay, leastDeposit: least })
+    }),
+    ...networks.flatMap((accepted) => [
+      ...(isExact ? [offerOf(accepted)] : []),
+      uptoOffer(accepted, ANY_ADDRESS, x402.schemes.includes('upto') ? ['fixed', 'metered'] : ['metered']),
+    ]),
     ...(isExact ? x402.networks : [])
       .flatMap((id) => findSvmNetwork(id) ?? [])
       .map((network) => svmOfferOf({ ...terms, network, payTo: ANY_SVM_ADDRESS, feePayer: ANY_SVM_ADDRESS })),
@@ -333,7 +342,7 @@ export function headerIssue(bytes: number, position: Position): Issue | undefine
   if (bytes <= HEADER_TARGET) return undefined
   const said = `its PAYMENT-REQUIRED header takes ${bytes} bytes`
   const advice =
-    'offer fewer networks, shorten the example of its longest parameter, or take fewer parameters'
+    'offer fewer networks or schemes, shorten the example of its longest parameter, or take fewer parameters'
   return bytes > HEADER_LIMIT
     ? error('header_too_large', position, `${said}, and proxies refuse more than ${HEADER_LIMIT}: ${advice}`)
     : warning(

@@ -6,13 +6,14 @@ import { evmPayerKey } from '../../chains/evm/payer-key.ts'
 import { addressOfKey } from '../../chains/evm/signature.ts'
 import { DistributedLock } from '../../ledger/distributed-lock.ts'
 import { SETTLEMENT_FAILED } from '../../payment/settlement.ts'
-import { offerOf, type AcceptedNetwork } from '../exact-evm/accepted-network.ts'
+import type { AcceptedNetwork } from '../exact-evm/accepted-network.ts'
 import type { SettlementContext } from '../exact-evm/settlement-context.ts'
-import { toAtomic, type NetworkOffer } from '../requirements.ts'
+import { toAtomic } from '../requirements.ts'
 import type { Scheme, SchemeContext, X402Terms } from '../scheme.ts'
 import { channelPayment } from './channel-payment.ts'
 import { readChannelPayload } from './channel-payload.ts'
 import type { ChannelNetwork } from './channel-network.ts'
+import { channelOffer } from './channel-offer.ts'
 import { ChannelWatch, readWatched } from './channel-watch.ts'
 import { claimChannels, type ClaimRound, type ClaimScope } from './claims.ts'
 import { followDeposits } from './follow-deposits.ts'
@@ -84,9 +85,12 @@ export function openChannels(
         },
       ]
     }
+    const [present = ''] = authorizers.keys()
     const all = new Map(
       reachable.flatMap((accepted) =>
-        channelNetwork(accepted).map((on) => [on.network.id, { on, offer: offerFor(on, accepted) }] as const),
+        channelNetwork(accepted).map(
+          (on) => [on.network.id, { on, offer: channelOffer(accepted, present, on.terms) }] as const,
+        ),
       ),
     )
     const offers = offered.flatMap(({ network }) => all.get(network.id)?.offer ?? []).slice(0, 1)
@@ -142,20 +146,3 @@ export function openChannels(
 }
 
 const RENEWAL_MS = 5_000
-
-/** What the scheme offers on a network. */
-function offerFor({ terms, authorizers }: ChannelNetwork, accepted: AcceptedNetwork): NetworkOffer {
-  const { extra, ...offer } = offerOf(accepted)
-  const [receiverAuthorizer = ''] = authorizers.keys()
-  return {
-    ...offer,
-    scheme: SCHEME,
-    prices: ['fixed', 'metered'],
-    extra: {
-      ...extra,
-      receiverAuthorizer,
-      withdrawDelay: terms.withdrawDelay / 1000,
-      minDeposit: terms.leastDeposit.toString(),
-    },
-  }
-}

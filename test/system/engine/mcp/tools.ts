@@ -353,6 +353,7 @@ t.test(
         { n: 5, wallet: 'x' },
         { loc: ['arguments', 'wallet'], type: 'extra_forbidden' },
       ],
+      [{ N: 5 }, { loc: ['arguments', 'N'], msg: /did you mean "n"/ }],
     ] as const) {
       const { isError, content } = await callTool(tools, 'other_work', args, { meta })
       t.ok(isError)

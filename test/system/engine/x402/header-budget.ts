@@ -1,11 +1,14 @@
 import t from 'tap'
 import { compileText } from '../../../../src/engine/catalog/load-catalog.ts'
-import { checkHeaderBudget, headerIssue } from '../../../../src/engine/x402/x402-challenge.ts'
+import { documentNames } from '../../../../src/engine/documents/all.ts'
+import { checkHeaderBudget, headerIssue, measureHeaders } from '../../../../src/engine/x402/x402-challenge.ts'
 import { runProgram } from '../../../support/server.ts'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
+const ROOT = fileURLToPath(new URL('../../../../', import.meta.url))
 const AT = { line: 3, column: 5, width: 9 }
 
 t.test('sets its limits where proxies and facilitators have theirs', async (t) => {
@@ -44,6 +47,35 @@ t.test('warns the operator of a challenge that grows too large, at the route', a
   t.strictSame(judge(100), [])
   t.match(judge(800), [{ code: 'header_large', position: { line: 5, column: 3 } }])
   t.match(judge(2_000), [{ code: 'header_too_large', position: { line: 5, column: 3 } }])
+})
+
+t.test(
+  'keeps the shipped routes small while channels are offered, and one of four networks is Solana',
+  async (t) => {
+    const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+    const text = read('catalog.yaml').replace(
+      /networks: \[.*\]/,
+      'networks: [base, polygon, arbitrum, solana]\n    schemes: [batch-settlement, exact]',
+    )
+    const inputs = { handlers: undefined, documents: documentNames, read }
+    const { catalog, at } = compileText('catalog.yaml', text, inputs)
+    t.strictSame(catalog.payments.x402?.schemes, ['batch-settlement', 'exact'])
+    t.strictSame(checkHeaderBudget(catalog, { baseUrl: 'https://market.example.com', at }), [])
+  },
+)
+
+t.test('counts the offer of channels', (t) => {
+  const least = (schemes: string): number => {
+    const text = wordy(100).replace('networks: [', `schemes: [${schemes}], networks: [`)
+    const { catalog } = compileText('c.yaml', text, {
+      handlers: undefined,
+      documents: [],
+      read: () => undefined,
+    })
+    return Math.max(...measureHeaders(catalog, 'https://api.example.com').values())
+  }
+  t.ok(least('batch-settlement, exact') > least('exact'))
+  t.end()
 })
 
 t.test('check and serve print the same warning', async (t) => {

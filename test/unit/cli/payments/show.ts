@@ -52,6 +52,10 @@ t.test('shows the history of one payment, and keeps what was sold private', asyn
   const text = await show(t, fixture, id)
   t.match(text.out, new RegExp(`^payment +${id}$`, 'm'))
   t.match(text.out, /\n\nCharged and answered; [^]*\nTo do: nothing\.$/)
+  const argv = ['payments', 'show', id, '--data-dir', fixture.dataDir]
+  const person = await runLine(argv, { reader: 'person', variables: { NO_COLOR: '1' } })
+  for (const line of person.out.split('\n')) t.ok(line.length <= 80, line)
+  t.match(person.out, `transaction\n  ${receipt.transaction}\n`, 'a hash can be copied')
 })
 
 /** What is booked, and what the operator has to be told. */

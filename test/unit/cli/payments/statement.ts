@@ -60,6 +60,21 @@ t.test('sums up one month by network and asset, with refunds and gas as rows of 
   t.notMatch(err, /coin-price/)
 })
 
+t.test('shows a person a month within 80 columns, Solana among its networks', async (t) => {
+  const fixture = await fill(t)
+  const solana = {
+    network: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
+    asset: 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v',
+  }
+  const purchase = purchaseOf({ amount: '5000', ...solana })
+  await fixture.record(purchase, START + 2, sell(receiptOf(purchase)))
+  const argv = ['payments', 'statement', '2026-10', '--data-dir', fixture.dataDir]
+  const { out } = await runLine(argv, { reader: 'person', variables: { NO_COLOR: '1' } })
+  t.match(out, /^TOKEN +KIND +PAYMENTS +AMOUNT +USD +NETWORK$/m)
+  t.match(out, /^USDC +sales +1 +0\.005000 +0\.005000 +solana:5eykt4UsFv8P8NJdTREpY1vz/m)
+  for (const line of out.split('\n')) t.ok(line.length <= 80, line)
+})
+
 t.test('shows gas in the coin alone, where no price is given, and says how to give one', async (t) => {
   const fixture = await fill(t)
   const { out, err } = await statement(t, fixture, '2026-10')

@@ -1,0 +1,25 @@
+import type { Address } from '../../base/address.ts'
+import { offerOf, type AcceptedNetwork } from '../exact-evm/accepted-network.ts'
+import type { NetworkOffer } from '../requirements.ts'
+import type { ChannelTerms } from './channel-network.ts'
+import { SCHEME } from './wire.ts'
+
+/** What scheme batch-settlement offers on a network, to be claimed with the key of `receiverAuthorizer`. */
+export function channelOffer(
+  network: AcceptedNetwork,
+  receiverAuthorizer: Address | '',
+  { withdrawDelay, leastDeposit }: Pick<ChannelTerms, 'withdrawDelay' | 'leastDeposit'>,
+): NetworkOffer {
+  const { extra, ...offer } = offerOf(network)
+  return {
+    ...offer,
+    scheme: SCHEME,
+    prices: ['fixed', 'metered'],
+    extra: {
+      ...extra,
+      receiverAuthorizer,
+      withdrawDelay: withdrawDelay / 1000,
+      minDeposit: leastDeposit.toString(),
+    },
+  }
+}
