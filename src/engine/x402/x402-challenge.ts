@@ -291,7 +291,12 @@ function measuredRoutes(
       .map((network) => ({ ...terms, network, payTo: ANY_ADDRESS }))
       .flatMap((accepted) => [
         ...(isExact ? [offerOf(accepted)] : []),
-        uptoOffer(accepted, ANY_ADDRESS, x402.schemes.includes('upto') ? ['fixed', 'metered'] : ['metered']),
+        uptoOffer(
+          accepted,
+          ANY_ADDRESS,
+          x402.schemes.includes('upto') ? ['fixed', 'metered'] : ['metered'],
+          'sent along',
+        ),
       ]),
     ...(isExact ? x402.networks : [])
       .flatMap((id) => findSvmNetwork(id) ?? [])
