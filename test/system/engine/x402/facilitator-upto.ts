@@ -9,6 +9,7 @@ import t, { type Test } from 'tap'
 import { openFacilitator, type FacilitatorServer } from '../../../support/facilitator.ts'
 import { readProblem } from '../../../support/http.ts'
 import { addressOf, challengeOf, readHeader, send, type Hex } from '../../../support/payment.ts'
+import { runProgram } from '../../../support/server.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
 import { until } from '../../../support/until.ts'
 import { signPermit, uptoFetch } from '../../../support/upto.ts'
@@ -147,10 +148,14 @@ for (const operator of ['without an endpoint', 'with an endpoint'] as const) {
       t.equal(response.status, 402)
       t.match(await readProblem(response), { code, charged: 'no' })
     }
-    await refused(t, await shop.wallet(), 'permit2_allowance_required')
+    // The SDK tells no more of a simulation that fails.
+    await refused(t, await shop.wallet(), 'permit2_simulation_failed')
     const poor = await shop.wallet(CEILING - 1n)
     await shop.onchain.approvePermit2(addressOf(poor), MUCH)
-    await refused(t, poor, 'permit2_insufficient_balance')
+    await refused(t, poor, 'permit2_simulation_failed')
+    facilitator.set({ verify: { invalid: 'permit2_allowance_required' } })
+    await refused(t, await shop.wallet(), 'permit2_allowance_required')
+    facilitator.set({})
     t.equal(runs(), worked)
     t.equal((await received()).length, before)
   })
@@ -172,9 +177,9 @@ for (const operator of ['without an endpoint', 'with an endpoint'] as const) {
     const before = (await received()).length
     const header = await signed()
     facilitator.set({ settle: 'cut' })
-    const first = send(work(6), header).catch(() => undefined)
     const asked = facilitator.settles().length
-    await until('it was asked', () => facilitator.settles().length > asked || facilitator.settles().length > 0)
+    const first = send(work(6), header).catch(() => undefined)
+    await until('it was asked', () => facilitator.settles().length > asked)
     await shop.restart()
     await first
     facilitator.set({})
@@ -185,9 +190,27 @@ for (const operator of ['without an endpoint', 'with an endpoint'] as const) {
     t.strictSame((await received()).slice(before), [6_000n])
   })
 
+  if (operator === 'without an endpoint')
+    t.test('shows another amount than was stated as a difference', async (t) => {
+      const before = (await received()).length
+      facilitator.set({ settle: { moves: 1_000n, states: 'what was asked' } })
+      const answer = await send(work(5), await signed())
+      facilitator.set({})
+      t.match(readHeader(answer, 'payment-response'), { amount: '5000' })
+      t.strictSame((await received()).slice(before), [1_000n])
+      const { dataDir } = shop.server
+      const env = { PAY_TO: shop.payTo, RPC_URL_8453: shop.node.url }
+      const ran = await runProgram(['payments', 'reconcile', '--json', '--data-dir', dataDir], env)
+      t.not(ran.code, 0, ran.stderr)
+      const { differences } = JSON.parse(ran.stdout).networks[0]
+      t.equal(differences.length, 1, ran.stdout)
+      t.match(differences[0], { kind: 'differs', fields: ['amount'] })
+    })
+
   t.test(`${operator}: states what was moved, and gives nothing more to a facilitator that moved another amount`, async (t) => {
     const before = (await received()).length
-    facilitator.set({ settle: { moves: 9_000n, states: 'the truth' } })
+    const states = operator === 'with an endpoint' ? 'what was asked' : 'the truth'
+    facilitator.set({ settle: { moves: 9_000n, states } })
     const answer = await send(work(5), await signed())
     facilitator.set({})
     t.equal(answer.status, 200)
