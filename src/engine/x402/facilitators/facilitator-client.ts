@@ -63,7 +63,7 @@ export interface SettleResponse {
   readonly transaction: string | undefined
   readonly errorReason: string | undefined
   /** What it says it has moved, in atomic units. */
-  readonly amount: bigint | undefined
+  readonly amount?: bigint
   /** What its registry makes of the operation that was paid for. */
   readonly listing: ListingResponse | undefined
 }
@@ -204,11 +204,12 @@ function asVerifyResponse(body: unknown): VerifyResponse | undefined {
 function asSettleResponse(body: unknown, { header }: HttpResponse): SettleResponse | undefined {
   if (!isJsonObject(body) || typeof body['success'] !== 'boolean') return undefined
   const transaction = asText(body['transaction'])
+  const amount = asAmount(body['amount'])
   return {
     success: body['success'],
     transaction: isTransactionHash(transaction) || isSvmSignature(transaction) ? transaction : undefined,
     errorReason: asText(body['errorReason']),
-    amount: asAmount(body['amount']),
+    ...(amount !== undefined && { amount }),
     listing: readListingResponse(header(EXTENSION_RESPONSES)),
   }
 }
