@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { formatUnits } from 'viem'
+import { parseUnits } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import t from 'tap'
 import { addressOf, randomKey, stockFetch, type Hex } from '../../support/payment.ts'
@@ -297,7 +297,7 @@ for (const [place, scenario] of SCENARIOS.entries()) {
             const { amount } = await chain.charged(payer)
             t.equal(amount, String(BigInt(Number(run)) * METERED_UNIT), 'what was charged is the answered run')
             const booked = rows.find((row) => row.charged === 'yes' && isPayer(row, payer))?.amount
-            t.equal(booked, formatUnits(BigInt(amount), 6), 'and what is recorded')
+            t.equal(String(parseUnits(booked ?? '', 6)), amount, 'and what is recorded')
           }
           t.ok(
             [1, 2].includes(controller.runsOf(payer)),
