@@ -42,7 +42,7 @@ t.test('believes no refusal that a permit that was carried out could have caused
     'nothing like this',
     undefined,
   ])
-    t.equal(ofSettle(reason), undefined, reason)
+    t.equal(ofSettle(reason), undefined, String(reason))
   t.equal(ofSettle('invalid_permit2_signature'), 'invalid_permit2_signature')
   t.equal(ofSettle('unsupported_scheme'), 'chain_unavailable')
 })
