@@ -7,7 +7,8 @@ const RESPONSE = 'payment-response'
  * receipt could come before it.
  */
 export function withReceiptEvent(headers: Headers, text: string): Headers {
-  if (headers.has(RESPONSE) || !/^text\/event-stream\b/.test(headers.get('content-type') ?? '')) return headers
+  if (headers.has(RESPONSE) || !/^text\/event-stream\b/.test(headers.get('content-type') ?? ''))
+    return headers
   const data = /(?:^|\n\n)event: receipt\ndata: (.*)\n\n$/.exec(text)?.[1]
   const said = data === undefined ? undefined : parseJson(data)
   const receipt = isJsonObject(said) ? said[`x402/${RESPONSE}`] : undefined

@@ -75,7 +75,10 @@ async function readChain(
 }
 
 /** What payments are made of: transfers (EIP-3009), permits (Permit2) and their approvals (EIP-2612). */
-const TYPES = new Map<Json | undefined, Readonly<Record<string, readonly { readonly name: string; readonly type: string }[]>>>([
+const TYPES = new Map<
+  Json | undefined,
+  Readonly<Record<string, readonly { readonly name: string; readonly type: string }[]>>
+>([
   ['TransferWithAuthorization', TRANSFER_TYPES],
   ['PermitWitnessTransferFrom', PERMIT_TYPES],
   ['Permit', APPROVAL_TYPES],
@@ -84,7 +87,8 @@ const TYPES = new Map<Json | undefined, Readonly<Record<string, readonly { reado
 function signTransfer(account: PrivateKeyAccount, data: unknown): Promise<string> {
   const { domain, message, primaryType } = isJsonObject(data) ? data : {}
   const types = TYPES.get(primaryType)
-  if (!isJsonObject(domain) || !isJsonObject(message) || types === undefined) throw new TypeError('no payment')
+  if (!isJsonObject(domain) || !isJsonObject(message) || types === undefined)
+    throw new TypeError('no payment')
   if (typeof primaryType !== 'string') throw new TypeError('no type')
   const { name, version, chainId, verifyingContract } = domain
   if (!isPlace(verifyingContract) || typeof name !== 'string') throw new TypeError('no domain')

@@ -67,11 +67,7 @@ async function openTab(): Promise<{ readonly context: BrowserContext; readonly t
 }
 
 /** The wallet of a visitor: it really signs, and knows no network but Ethereum until one is added. */
-async function injectWallet(
-  context: BrowserContext,
-  key: Hex,
-  rpcUrl = evm.rpcUrl,
-): Promise<string[]> {
+async function injectWallet(context: BrowserContext, key: Hex, rpcUrl = evm.rpcUrl): Promise<string[]> {
   const account = privateKeyToAccount(key)
   const asked: string[] = []
   let chainId = '0x1'
@@ -454,7 +450,13 @@ t.test(
   { skip },
   async (t) => {
     const shop = await startServer({
-      args: ['--sandbox', '--catalog', join(METERED, 'catalog.yaml'), '--handlers', join(METERED, 'handlers')],
+      args: [
+        '--sandbox',
+        '--catalog',
+        join(METERED, 'catalog.yaml'),
+        '--handlers',
+        join(METERED, 'handlers'),
+      ],
     })
     t.teardown(() => shop.stop())
     const sandbox = readSandboxFile(shop).evm

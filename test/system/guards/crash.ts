@@ -295,7 +295,11 @@ for (const [place, scenario] of SCENARIOS.entries()) {
           if (operation === 'metered') {
             const [run] = runs
             const { amount } = await chain.charged(payer)
-            t.equal(amount, String(BigInt(Number(run)) * METERED_UNIT), 'what was charged is the answered run')
+            t.equal(
+              amount,
+              String(BigInt(Number(run)) * METERED_UNIT),
+              'what was charged is the answered run',
+            )
             const booked = rows.find((row) => row.charged === 'yes' && isPayer(row, payer))?.amount
             t.equal(String(parseUnits(booked ?? '', 6)), amount, 'and what is recorded')
           }

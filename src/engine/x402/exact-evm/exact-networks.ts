@@ -146,13 +146,11 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
       facilitated(networksOf(x402), settings).flatMap(({ title, id, chainId }) => {
         const { names, rpcUrls } = settings
         const rpcUrl = names.rpcUrl(chainId)
-        return [
-          ...(rpcUrls[chainId] === undefined
-            ? [
-                `${title} (${id}) is settled by a facilitator alone: without ${rpcUrl} an unknown settlement stays unknown`,
-              ]
-            : []),
-        ]
+        return rpcUrls[chainId] === undefined
+          ? [
+              `${title} (${id}) is settled by a facilitator alone: without ${rpcUrl} an unknown settlement stays unknown`,
+            ]
+          : []
       }),
     inspect: async (x402, toOperator) => {
       const report = inspected.next(toOperator)
@@ -178,7 +176,8 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
       const changes = networks.flatMap((network) => {
         const { title, id, chainId } = network
         const at = permitAccounts.get(id)
-        const found = survey.problems.length > 0 && survey.kinds.length === 0 ? 'as before' : at?.note(survey.kinds)
+        const found =
+          survey.problems.length > 0 && survey.kinds.length === 0 ? 'as before' : at?.note(survey.kinds)
         if (x402.schemes.includes('upto') && at?.offered === undefined)
           report(
             `x402: ${title} (${id}) does not offer upto: no facilitator lists an account for it; an own account needs ${settings.names.rpcUrl(chainId)} and ${settings.names.signerKeys}`,

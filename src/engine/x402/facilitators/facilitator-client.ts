@@ -222,7 +222,8 @@ function asSupportedKinds(body: unknown): readonly SupportedKind[] | undefined {
     const { x402Version, scheme, network, extra } = kind
     const named = isJsonObject(extra) ? (asText(extra['feePayer']) ?? '') : ''
     const feePayer = isSvmAddress(named) ? { feePayer: named } : {}
-    if (typeof x402Version !== 'number' || typeof scheme !== 'string' || typeof network !== 'string') return []
+    if (typeof x402Version !== 'number' || typeof scheme !== 'string' || typeof network !== 'string')
+      return []
     const permits = scheme === 'upto' ? accountsIn(extra, signers, extensions) : undefined
     return [{ x402Version, scheme, network, ...feePayer, ...(permits && { permits }) }]
   })
@@ -241,8 +242,7 @@ function accountsIn(extra: unknown, signers: unknown, extensions: unknown): List
   return {
     account,
     accounts: [...new Set([account, ...listed.filter(isAddress).map(toChecksum)])],
-    approvals:
-      Array.isArray(extensions) && extensions.includes(GAS_SPONSORING) ? 'sent along' : 'not sent',
+    approvals: Array.isArray(extensions) && extensions.includes(GAS_SPONSORING) ? 'sent along' : 'not sent',
   }
 }
 

@@ -25,12 +25,17 @@ export function facilitatedPermits(network: Network, theirs: FacilitatedSettleme
   const verify = async (request: PermitRequest): Promise<Refusal | undefined> => {
     const named = accounts.settlerOf(request.signed.permit.facilitator)
     if (named === undefined) return NO_FACILITATOR
-    const verified = await askToVerify([named], requestFor(request, request.requirements.amount), verifyRefusal)
+    const verified = await askToVerify(
+      [named],
+      requestFor(request, request.requirements.amount),
+      verifyRefusal,
+    )
     return verified.kind === 'refused' ? verified.refusal : undefined
   }
   /** What was moved is what the receipt says; another amount than was asked for is told to the operator. */
   const compared = (settlement: Settlement, asked: ExpectedPayment, by: Facilitator): Settlement => {
-    if (settlement.kind !== 'settled' || settlement.receipt.amount === asked.value.toString()) return settlement
+    if (settlement.kind !== 'settled' || settlement.receipt.amount === asked.value.toString())
+      return settlement
     accounts.distrust(by)
     const { amount, transaction } = settlement.receipt
     const word = reader === undefined ? 'says that it has moved' : 'has moved'

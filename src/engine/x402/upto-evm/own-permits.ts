@@ -28,8 +28,7 @@ export function ownPermits(network: Network, own: OwnSettlement): PermitSettleme
         ? { kind: 'ready', release: () => releasePermit(context, signed) }
         : { kind: 'refused', refusal }
     },
-    settle: async ({ signed }, amount, journal) =>
-      settlePermit(await own.context(), signed, amount, journal),
+    settle: async ({ signed }, amount, journal) => settlePermit(await own.context(), signed, amount, journal),
     resolve: async (record) => {
       const expected = expectedIn(record, network, BY_PERMIT)
       if (expected === undefined) return NOT_OURS

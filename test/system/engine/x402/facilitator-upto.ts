@@ -207,21 +207,24 @@ for (const operator of ['without an endpoint', 'with an endpoint'] as const) {
       t.match(differences[0], { kind: 'differs', fields: ['amount'] })
     })
 
-  t.test(`${operator}: states what was moved, and gives nothing more to a facilitator that moved another amount`, async (t) => {
-    const before = (await received()).length
-    const states = operator === 'with an endpoint' ? 'what was asked' : 'the truth'
-    facilitator.set({ settle: { moves: 9_000n, states } })
-    const answer = await send(work(5), await signed())
-    facilitator.set({})
-    t.equal(answer.status, 200)
-    t.match(readHeader(answer, 'payment-response'), { success: true, amount: '9000' })
-    t.strictSame((await received()).slice(before), [9_000n])
-    t.match(shop.output(), /facilitator .* 9000 instead of 5000 atomic units in 0x[0-9a-f]{64}/)
+  t.test(
+    `${operator}: states what was moved, and gives nothing more to a facilitator that moved another amount`,
+    async (t) => {
+      const before = (await received()).length
+      const states = operator === 'with an endpoint' ? 'what was asked' : 'the truth'
+      facilitator.set({ settle: { moves: 9_000n, states } })
+      const answer = await send(work(5), await signed())
+      facilitator.set({})
+      t.equal(answer.status, 200)
+      t.match(readHeader(answer, 'payment-response'), { success: true, amount: '9000' })
+      t.strictSame((await received()).slice(before), [9_000n])
+      t.match(shop.output(), /facilitator .* 9000 instead of 5000 atomic units in 0x[0-9a-f]{64}/)
 
-    const settles = facilitator.settles().length
-    const next = await send(work(5), await signed())
-    t.equal(next.status, 503)
-    t.match(await readProblem(next), { code: 'chain_unavailable', charged: 'no' })
-    t.equal(facilitator.settles().length, settles)
-  })
+      const settles = facilitator.settles().length
+      const next = await send(work(5), await signed())
+      t.equal(next.status, 503)
+      t.match(await readProblem(next), { code: 'chain_unavailable', charged: 'no' })
+      t.equal(facilitator.settles().length, settles)
+    },
+  )
 }

@@ -1,6 +1,9 @@
 import t from 'tap'
 import { toChecksum, type Address } from '../../../../src/engine/base/address.ts'
-import type { Facilitator, SupportedKind } from '../../../../src/engine/x402/facilitators/facilitator-client.ts'
+import type {
+  Facilitator,
+  SupportedKind,
+} from '../../../../src/engine/x402/facilitators/facilitator-client.ts'
 import { PermitAccounts } from '../../../../src/engine/x402/facilitators/permit-accounts.ts'
 
 const BASE = 'eip155:8453'
