@@ -192,7 +192,9 @@ function openForm(form) {
       const counted = units === undefined ? '' : ` (${units} ${units === 1 ? 'unit' : 'units'})`
       return element('li', {}, `${part}${value === undefined ? '' : ` ${value}`}${counted}: $${amount}`)
     })
-    const due = `$${price.amount.replace(/(\.\d\d\d*?)0+$/, '$1')}`
+    // Of metered work the most is known before it.
+    const { amount: fixed, max } = price
+    const due = `${fixed === undefined ? 'at most ' : ''}$${(fixed ?? max).replace(/(\.\d\d\d*?)0+$/, '$1')}`
     buyButton.textContent = `Buy for ${due}`
     status.replaceChildren(
       element('p', {}, `This call costs ${due}.`),

@@ -51,8 +51,9 @@ function facts(rows) {
 }
 
 /** Whether an offer is the one whose terms the page shows. */
-function isShown({ network, amount, asset, payTo }, terms) {
-  return network === terms.network && amount === terms.amount && asset === terms.asset && payTo === terms.payee
+function isShown({ scheme, network, amount, asset, payTo }, terms) {
+  const isSame = scheme === terms.scheme && network === terms.network && asset === terms.asset
+  return isSame && amount === terms.amount && payTo === terms.payee
 }
 
 async function selectChain(wallet, { chain, name, coin, rpc, explorer }) {
@@ -92,30 +93,120 @@ const TYPES = {
   ],
 }
 
-/** The payment as the value of its header. */
-async function sign(wallet, account, { challenge, accepted, now }) {
-  const nonce = [...crypto.getRandomValues(new Uint8Array(32))]
+/** Permit2 and the proxy of scheme upto, at the same addresses on every network. */
+const PERMIT2 = '0x000000000022D473030F116dDEE9F6B43aC78BA3'
+const UPTO_PROXY = '0x4020A4f3b7b90ccA423B9fabCc0CE57C6C240002'
+
+const PERMIT_TYPES = {
+  EIP712Domain: [
+    { name: 'name', type: 'string' },
+    { name: 'chainId', type: 'uint256' },
+    { name: 'verifyingContract', type: 'address' },
+  ],
+  PermitWitnessTransferFrom: [
+    { name: 'permitted', type: 'TokenPermissions' },
+    { name: 'spender', type: 'address' },
+    { name: 'nonce', type: 'uint256' },
+    { name: 'deadline', type: 'uint256' },
+    { name: 'witness', type: 'Witness' },
+  ],
+  TokenPermissions: [
+    { name: 'token', type: 'address' },
+    { name: 'amount', type: 'uint256' },
+  ],
+  Witness: [
+    { name: 'to', type: 'address' },
+    { name: 'facilitator', type: 'address' },
+    { name: 'validAfter', type: 'uint256' },
+  ],
+}
+
+const APPROVAL_TYPES = {
+  EIP712Domain: TYPES.EIP712Domain,
+  Permit: [
+    { name: 'owner', type: 'address' },
+    { name: 'spender', type: 'address' },
+    { name: 'value', type: 'uint256' },
+    { name: 'nonce', type: 'uint256' },
+    { name: 'deadline', type: 'uint256' },
+  ],
+}
+
+function chainIdOf({ network }) {
+  return Number(network.split(':')[1])
+}
+
+/** The domain of a token. */
+function domainOf({ extra: { name, version }, network, asset }) {
+  return { name, version, chainId: chainIdOf({ network }), verifyingContract: asset }
+}
+
+function randomWord() {
+  const bytes = [...crypto.getRandomValues(new Uint8Array(32))]
+  return `0x${bytes.map((byte) => byte.toString(16).padStart(2, '0')).join('')}`
+}
+
+function signData(wallet, account, types, primaryType, domain, message) {
+  const data = { types, primaryType, domain, message }
+  return wallet.request({ method: 'eth_signTypedData_v4', params: [account, JSON.stringify(data)] })
+}
+
+/** A transfer of the price (EIP-3009). */
+async function signTransfer(wallet, account, { accepted, now }) {
   const authorization = {
     from: account,
     to: accepted.payTo,
     value: accepted.amount,
     validAfter: '0',
     validBefore: String(Math.floor(now / 1000) + accepted.maxTimeoutSeconds),
-    nonce: `0x${nonce.map((byte) => byte.toString(16).padStart(2, '0')).join('')}`,
+    nonce: randomWord(),
   }
-  const domain = {
-    name: accepted.extra.name,
-    version: accepted.extra.version,
-    chainId: Number(accepted.network.split(':')[1]),
-    verifyingContract: accepted.asset,
+  const domain = domainOf(accepted)
+  const signature = await signData(wallet, account, TYPES, 'TransferWithAuthorization', domain, authorization)
+  return { payload: { signature, authorization } }
+}
+
+/** A transfer of at most the ceiling (Permit2), and an approval of it where Permit2 may not move so much (EIP-2612). */
+async function signPermit(wallet, account, { challenge, accepted, now }) {
+  const { asset, amount, payTo, maxTimeoutSeconds, extra } = accepted
+  const owner = wordOf(account)
+  const allowance = await readToken(wallet, asset, `0xdd62ed3e${owner}${wordOf(PERMIT2)}`)
+  const isApproved = allowance >= BigInt(amount)
+  const sponsored = challenge.extensions?.eip2612GasSponsoring !== undefined
+  if (!isApproved && !sponsored)
+    throw new Stop(
+      `Permit2 may not move this amount for your wallet. Approve it once: in the token ${asset}, call approve with the spender ${PERMIT2} and the amount ${amount}.`,
+    )
+  const deadline = String(Math.floor(now / 1000) + maxTimeoutSeconds)
+  const witness = { to: payTo, facilitator: extra.facilitatorAddress, validAfter: '0' }
+  const nonce = String(BigInt(randomWord()))
+  const message = { permitted: { token: asset, amount }, spender: UPTO_PROXY, nonce, deadline, witness }
+  const domain = { name: 'Permit2', chainId: chainIdOf(accepted), verifyingContract: PERMIT2 }
+  const signature = await signData(wallet, account, PERMIT_TYPES, 'PermitWitnessTransferFrom', domain, message)
+  const payload = { signature, permit2Authorization: { from: account, ...message } }
+  if (isApproved) return { payload }
+  const number = String(await readToken(wallet, asset, `0x7ecebe00${owner}`))
+  const approval = { owner: account, spender: PERMIT2, value: amount, nonce: number, deadline }
+  const info = {
+    from: account,
+    asset,
+    spender: PERMIT2,
+    amount,
+    nonce: number,
+    deadline,
+    signature: await signData(wallet, account, APPROVAL_TYPES, 'Permit', domainOf(accepted), approval),
+    version: '1',
   }
-  const data = { types: TYPES, primaryType: 'TransferWithAuthorization', domain, message: authorization }
-  const signature = await wallet.request({
-    method: 'eth_signTypedData_v4',
-    params: [account, JSON.stringify(data)],
-  })
-  const { x402Version, resource, extensions } = challenge
-  const payment = { x402Version, resource, accepted, payload: { signature, authorization }, extensions }
+  return { payload, extensions: { eip2612GasSponsoring: { info } } }
+}
+
+/** The payment as the value of its header. */
+async function sign(wallet, account, offer) {
+  const { challenge, accepted } = offer
+  const signed = await (accepted.scheme === 'upto' ? signPermit : signTransfer)(wallet, account, offer)
+  const { x402Version, resource } = challenge
+  const extensions = { ...challenge.extensions, ...signed.extensions }
+  const payment = { x402Version, resource, accepted, payload: signed.payload, extensions }
   return btoa(String.fromCharCode(...new TextEncoder().encode(JSON.stringify(payment))))
 }
 
@@ -137,10 +228,18 @@ function nameOf({ url, options: { method = 'GET', body = '' } }) {
 
 /** How much of a token the account lacks for an amount, where the wallet tells: 0 when it has enough. */
 async function missing(wallet, account, { amount, asset }) {
-  const data = `0x70a08231${account.slice(2).toLowerCase().padStart(64, '0')}`
-  const held = await wallet.request({ method: 'eth_call', params: [{ to: asset, data }, 'latest'] })
-  const lacks = BigInt(amount) - BigInt(held)
+  const lacks = BigInt(amount) - (await readToken(wallet, asset, `0x70a08231${wordOf(account)}`))
   return lacks > 0n ? lacks : 0n
+}
+
+/** An address as a word of calldata. */
+function wordOf(address) {
+  return address.slice(2).toLowerCase().padStart(64, '0')
+}
+
+/** A number that a token has, by the node of the wallet. */
+async function readToken(wallet, asset, data) {
+  return BigInt(await wallet.request({ method: 'eth_call', params: [{ to: asset, data }, 'latest'] }))
 }
 
 /** Atomic units of a token as people write them. */
@@ -239,7 +338,9 @@ export function openWallet(section, request, show = showIn(section)) {
   async function showAnswer(answer, body) {
     const { headers, ok } = answer
     const receipt = JSON.parse(atob(headers.get('PAYMENT-RESPONSE') ?? btoa('{}')))
-    const { network, amount, explorer } = rowOf(receipt.network)
+    const { network, explorer, ...terms } = rowOf(receipt.network)
+    const amount = terms.due && receipt.amount ? spell(receipt.amount, terms) : (terms.due ?? 'the price')
+    const most = terms.scheme === 'upto' ? terms.due : ''
     const payment = headers.get('Ratecard-Payment')
     const transaction = receipt.transaction
     const link = explorer ? element('a', { href: `${explorer}/tx/${transaction}` }, transaction) : transaction
@@ -250,6 +351,7 @@ export function openWallet(section, request, show = showIn(section)) {
         'Answer',
         await present(body),
         facts([
+          ['Authorized', most && `at most ${most}`],
           ['Charged', earlier ? 'nothing now: an earlier payment has paid for it' : `${amount} on ${network}`],
           ['Payment', payment],
           ['Transaction', transaction && link],
@@ -288,8 +390,9 @@ export function openWallet(section, request, show = showIn(section)) {
 
   /** What the page says of a network. */
   function rowOf(id) {
-    const { name = id, due, explorer } = buttons.find(({ dataset }) => dataset.network === id)?.dataset ?? {}
-    return { network: name, amount: due ?? 'the price', explorer }
+    const { name = id, due, amount, scheme, explorer } =
+      buttons.find(({ dataset }) => dataset.network === id)?.dataset ?? {}
+    return { network: name, due, amount, scheme, explorer }
   }
 
   async function pay({ dataset }) {
@@ -299,7 +402,8 @@ export function openWallet(section, request, show = showIn(section)) {
     await selectChain(wallet, dataset)
     const offer = await readOffer(dataset)
     payer = { wallet, account, dataset }
-    say(`Confirm in the wallet: ${dataset.due} on ${dataset.name} to ${dataset.payee}.`)
+    const most = dataset.scheme === 'upto' ? 'at most ' : ''
+    say(`Confirm in the wallet: ${most}${dataset.due} on ${dataset.name} to ${dataset.payee}.`)
     const payment = await sign(wallet, account, offer)
     sessionStorage.setItem(kept, payment)
     await send(payment)

@@ -1,6 +1,7 @@
 import type { Json } from '../engine/base/json.ts'
 import { parseNumbersAsWritten } from './pay/numbers-as-written.ts'
 import type { Reply } from './protocols/paying-protocol.ts'
+import { withReceiptEvent } from './receipt-event.ts'
 
 /** What a seller has answered. */
 export interface Answer {
@@ -62,7 +63,13 @@ export async function request(
     }
     feed?.()
     const bytes = Buffer.concat(chunks)
-    return { status, reply: { kind: 'http', headers: said }, bytes, body: readJson(bytes.toString()) }
+    const text = bytes.toString()
+    return {
+      status,
+      reply: { kind: 'http', headers: withReceiptEvent(said, text) },
+      bytes,
+      body: readJson(text),
+    }
   } catch {
     return undefined
   } finally {

@@ -23,5 +23,5 @@ export function unsoldMetered({ operations, payments }: Catalog, networks: AllNe
     const network = findNetwork(id)
     return network === undefined ? [] : [VARIABLES.rpcUrl(network.chainId)]
   })
-  return `${unsold} is settled by your own account; not sold before ${areSet([VARIABLES.signerKeys, ...endpoints])}`
+  return `${unsold} is settled by a facilitator that lists upto, once it has answered, or by your own account; without one not sold before ${areSet([VARIABLES.signerKeys, ...endpoints])}`
 }

@@ -1,8 +1,9 @@
 import { privateKeyToAccount, type PrivateKeyAccount } from '../vendor/viem-accounts.ts'
 import { SANDBOX_WALLET } from '../engine/documents/payment-page.ts'
-import { isJsonObject, type Json } from '../engine/base/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../engine/base/json.ts'
+import { APPROVAL_TYPES, PERMIT_TYPES } from '../engine/base/permit-types.ts'
 import { TRANSFER_TYPES } from '../engine/base/transfer-types.ts'
-import { isPlace, isWord, type SandboxState } from './state.ts'
+import { isPlace, type SandboxState } from './state.ts'
 
 /** The members of a Koa context that are used. */
 interface Exchange {
@@ -18,12 +19,15 @@ const LONGEST = 10_000
  * A wallet for people who have none: answers the calls of EIP-1193 that a payment needs as `{result}` or `{error}`, and
  * signs with the payer of the sandbox, whose money is worth nothing.
  */
-export function serveWallet({ payerKey, chainId }: SandboxState['evm']) {
+export function serveWallet({ payerKey, chainId, rpcUrl }: SandboxState['evm'], fetcher: typeof fetch) {
   const account = privateKeyToAccount(payerKey)
   return async (ctx: Exchange, next: () => Promise<unknown>): Promise<unknown> => {
     if (ctx.path !== SANDBOX_WALLET || ctx.method !== 'POST') return next()
     try {
-      ctx.body = { result: await answer(account, chainId, await readCall(ctx.req)) }
+      const call = await readCall(ctx.req)
+      ctx.body = isRead(call)
+        ? await readChain(fetcher, rpcUrl, call['params'])
+        : { result: await answer(account, chainId, call) }
     } catch {
       ctx.body = { error: { code: -32602, message: 'The sandbox wallet only signs payments' } }
     }
@@ -52,29 +56,51 @@ async function answer(account: PrivateKeyAccount, chainId: number, call: unknown
   return signTransfer(account, JSON.parse(data))
 }
 
+/** What a wallet asks its node: balances, and what contracts may move. */
+function isRead(call: unknown): call is JsonObject {
+  return isJsonObject(call) && call['method'] === 'eth_call'
+}
+
+async function readChain(
+  fetcher: typeof fetch,
+  rpcUrl: string,
+  params: Json | undefined,
+): Promise<JsonObject> {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_call', params })
+  const headers = { 'content-type': 'application/json' }
+  const response: unknown = await (await fetcher(rpcUrl, { method: 'POST', headers, body })).json()
+  if (!isJsonObject(response)) throw new TypeError('no answer')
+  const { result = null, error } = response
+  return error === undefined ? { result } : { error }
+}
+
+/** What payments are made of: transfers (EIP-3009), permits (Permit2) and their approvals (EIP-2612). */
+const TYPES = new Map<
+  Json | undefined,
+  Readonly<Record<string, readonly { readonly name: string; readonly type: string }[]>>
+>([
+  ['TransferWithAuthorization', TRANSFER_TYPES],
+  ['PermitWitnessTransferFrom', PERMIT_TYPES],
+  ['Permit', APPROVAL_TYPES],
+])
+
 function signTransfer(account: PrivateKeyAccount, data: unknown): Promise<string> {
-  const { domain, message } = isJsonObject(data) ? data : {}
-  if (!isJsonObject(domain) || !isJsonObject(message)) throw new TypeError('no typed data')
+  const { domain, message, primaryType } = isJsonObject(data) ? data : {}
+  const types = TYPES.get(primaryType)
+  if (!isJsonObject(domain) || !isJsonObject(message) || types === undefined)
+    throw new TypeError('no payment')
+  if (typeof primaryType !== 'string') throw new TypeError('no type')
   const { name, version, chainId, verifyingContract } = domain
-  const { from, to, value, validAfter, validBefore, nonce } = message
-  if (!isPlace(verifyingContract) || !isPlace(from) || !isPlace(to) || !isWord(nonce))
-    throw new TypeError('no transfer')
-  if (typeof name !== 'string' || typeof version !== 'string') throw new TypeError('no domain')
-  const numbers = [value, validAfter, validBefore].map((each) =>
-    typeof each === 'string' ? BigInt(each) : 0n,
-  )
-  const [amount = 0n, after = 0n, before = 0n] = numbers
+  if (!isPlace(verifyingContract) || typeof name !== 'string') throw new TypeError('no domain')
   return account.signTypedData({
-    domain: { name, version, chainId: Number(chainId), verifyingContract },
-    types: TRANSFER_TYPES,
-    primaryType: 'TransferWithAuthorization',
-    message: {
-      from,
-      to,
-      value: amount,
-      validAfter: after,
-      validBefore: before,
-      nonce,
+    domain: {
+      name,
+      ...(typeof version === 'string' && { version }),
+      chainId: Number(chainId),
+      verifyingContract,
     },
+    types,
+    primaryType,
+    message,
   })
 }

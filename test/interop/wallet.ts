@@ -7,6 +7,7 @@ import type { BrowserContext, Page } from 'playwright-core'
 import { privateKeyToAccount } from 'viem/accounts'
 import { onchainClient } from '../support/base-chain.ts'
 import { addressOf, randomKey, type Hex } from '../support/payment.ts'
+import { askNode } from '../support/rpc-proxy.ts'
 import { readSandboxFile, startServer } from '../support/server.ts'
 import { findBrowser, openBrowser } from './support/browser.ts'
 import { openSandbox, type ShippedService } from './support/shipped-service.ts'
@@ -24,6 +25,7 @@ const chain = onchainClient(evm)
 const browser = program === undefined ? undefined : await openBrowser(program)
 t.teardown(() => browser?.close())
 const TRANSLATE = fileURLToPath(new URL('../../examples/translate', import.meta.url))
+const METERED = fileURLToPath(new URL('../../templates/project/metered', import.meta.url))
 const PING = '/paid/ping'
 const OWN = 'Pay 0.001 USDC on Base Sepolia with your wallet'
 
@@ -65,7 +67,7 @@ async function openTab(): Promise<{ readonly context: BrowserContext; readonly t
 }
 
 /** The wallet of a visitor: it really signs, and knows no network but Ethereum until one is added. */
-async function injectWallet(context: BrowserContext, key: Hex): Promise<string[]> {
+async function injectWallet(context: BrowserContext, key: Hex, rpcUrl = evm.rpcUrl): Promise<string[]> {
   const account = privateKeyToAccount(key)
   const asked: string[] = []
   let chainId = '0x1'
@@ -86,6 +88,7 @@ async function injectWallet(context: BrowserContext, key: Hex): Promise<string[]
       chainId = first.chainId
       return { result: null }
     }
+    if (method === 'eth_call') return askNode(rpcUrl, method, params)
     if (method === 'eth_signTypedData_v4') return { result: await account.signTypedData(JSON.parse(data)) }
     return { error: { code: 4200, message: `no ${method}` } }
   })
@@ -441,6 +444,57 @@ t.test('asks for the price of a call while its form is filled in', { skip }, asy
   t.match(parts.join(), /base: \$0\.001.*style formal: \$0\.002.*text \(1 unit\): \$0\.0005/)
   await context.close()
 })
+
+t.test(
+  'pays for metered work at most what is signed, with an approval of Permit2 where one is missing',
+  { skip },
+  async (t) => {
+    const shop = await startServer({
+      args: [
+        '--sandbox',
+        '--catalog',
+        join(METERED, 'catalog.yaml'),
+        '--handlers',
+        join(METERED, 'handlers'),
+      ],
+    })
+    t.teardown(() => shop.stop())
+    const sandbox = readSandboxFile(shop).evm
+    const own = onchainClient(sandbox)
+    const key = randomKey()
+    await own.drain(addressOf(sandbox.payerKey), addressOf(key), 100_000n)
+    const { context, tab } = await openTab()
+    const asked = await injectWallet(context, key, sandbox.rpcUrl)
+    const before = (await own.received(sandbox.payTo)).length
+    const buy = async (wallet: string, used: number): Promise<void> => {
+      await tab.goto(`${shop.url}/docs/post_paid_chat`)
+      const purchase = tab.locator('#call')
+      await purchase.getByLabel('prompt').fill('What is a rate card?')
+      await purchase.getByLabel('max_tokens').fill(String(used))
+      await purchase.getByRole('button', { name: 'Buy' }).click()
+      const pay = purchase.getByRole('button', { name: new RegExp(`^Pay at most .* with ${wallet}$`) })
+      await pay.waitFor()
+      await tab.evaluate(AXE)
+      t.strictSame(await tab.evaluate(FINDINGS), [])
+      await pay.click()
+      await tab.getByRole('heading', { name: 'Answer', exact: true }).waitFor()
+    }
+    await buy('your wallet', 4)
+    // 0.0002 and 5 tokens of the prompt at 0.0005, 4 of the answer at 0.0015 for a thousand, rounded up.
+    const shown = await tab.locator('#answer').innerText()
+    t.match(shown, /Authorized\s+at most 0\.0022 USDC/)
+    t.match(shown, /Charged\s+0\.000209 USDC on Base Sepolia/)
+    t.equal(asked.filter((each) => each === 'eth_signTypedData_v4').length, 2, 'the permit and the approval')
+
+    await own.approvePermit2(addressOf(key), 2n ** 255n)
+    await buy('your wallet', 2)
+    t.equal(asked.filter((each) => each === 'eth_signTypedData_v4').length, 3, 'the permit alone')
+
+    await buy('the sandbox wallet', 3)
+    t.strictSame((await own.received(sandbox.payTo)).slice(before), [209n, 206n, 207n])
+    await context.close()
+  },
+)
 
 t.test(
   'runs a sample with a body, and pays for a call with a body in its page, once over a reload',

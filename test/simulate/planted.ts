@@ -250,9 +250,9 @@ const OF_EXACT: readonly Text[] = [
 const OF_UPTO: readonly Text[] = [
   {
     name: 'the ceiling of a permit is settled, and not the amount',
-    file: 'x402/upto-evm/upto.ts',
+    file: 'x402/upto-evm/own-permits.ts',
     find: 'settlePermit(await own.context(), signed, amount, journal)',
-    replace: 'settlePermit(await own.context(), signed, BigInt(permit.amount), journal)',
+    replace: 'settlePermit(await own.context(), signed, BigInt(signed.permit.amount), journal)',
   },
   {
     name: 'the price of metered work is not stored with its answer',
@@ -268,7 +268,7 @@ const OF_UPTO: readonly Text[] = [
   },
   {
     name: 'recovery looks for the ceiling of a permit on the chain',
-    file: 'x402/upto-evm/upto.ts',
+    file: 'x402/upto-evm/permit-order.ts',
     find: '{ key, payee, amount }: PaymentRecord',
     replace: '{ key, payee, authorizedAmount: amount }: PaymentRecord',
   },

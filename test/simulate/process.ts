@@ -14,7 +14,7 @@ import { recover } from '../../src/engine/purchase/recovery.ts'
 import type { Fulfillment, PurchaseDeps } from '../../src/engine/purchase/request.ts'
 import type { PurchaseResult } from '../../src/engine/purchase/result.ts'
 import { openChannels } from '../../src/engine/x402/batch-settlement-evm/batch-settlement.ts'
-import { ownNetworks, uptoScheme } from '../../src/engine/x402/upto-evm/upto.ts'
+import { permitNetworks, uptoScheme } from '../../src/engine/x402/upto-evm/upto.ts'
 import { quoteCall } from '../../src/engine/purchase/purchase.ts'
 import type { ActionResult } from '../../src/engine/payment/payment.ts'
 import { exactScheme } from '../../src/engine/x402/exact-evm/exact.ts'
@@ -106,8 +106,8 @@ export async function startLife(world: World, index: number, number: number): Pr
     settlementOf: (network) => networks.ownSettlement(network),
   })(x402, { offered, reachable })
   const upto = uptoScheme({
-    offered: ownNetworks(offered),
-    reachable: ownNetworks(reachable),
+    offered: permitNetworks(offered),
+    reachable: permitNetworks(reachable),
     prices: ['fixed', 'metered'],
   })
   const schemes = [exactScheme({ offered, reachable }), upto, channels]

@@ -6,6 +6,7 @@ import { x402Facilitator } from '@x402/core/facilitator'
 import { toFacilitatorEvmSigner } from '@x402/evm'
 import { ExactEvmScheme } from '@x402/evm/exact/facilitator'
 import { ExactEvmSchemeV1 } from '@x402/evm/exact/v1/facilitator'
+import { UptoEvmScheme } from '@x402/evm/upto/facilitator'
 import { createWalletClient, http, publicActions, type Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import type { EvmChain } from '../../src/sandbox/evm/chain.ts'
@@ -42,6 +43,8 @@ type SettleBehavior =
   | 'pending'
   /** The same once, the truth afterwards. */
   | 'pending_once'
+  /** Another amount than it was asked for is settled by upto, and stated or not. */
+  | { readonly moves: bigint; readonly states: 'the truth' | 'what was asked' }
   /** Refused for a reason, and unsettled by default. */
   | { readonly refused: string; readonly status?: number; readonly settled?: Settled }
   /** A status without a word on the payment, and unsettled by default. */
@@ -195,6 +198,13 @@ export async function openFacilitator(
     response: ServerResponse,
   ): Promise<void> => {
     const way = ways.settle
+    if (typeof way === 'object' && 'moves' in way) {
+      const { paymentPayload, paymentRequirements } = asked
+      const { amount } = paymentRequirements
+      const other = { ...paymentRequirements, amount: way.moves.toString() }
+      const result = await facilitator.settle(paymentPayload, other)
+      return json(response, 200, way.states === 'the truth' ? result : { ...result, amount })
+    }
     if (typeof way === 'object') {
       if (way.settled === 'mined') await reallySettle(asked)
       if (way.settled === 'broadcast') await startSettling(asked)
@@ -316,7 +326,10 @@ function sdkFacilitator({ rpcUrl }: EvmChain, key: Hex, version: 1 | 2): x402Fac
   })
   return version === 1
     ? new x402Facilitator().registerV1(BASE_IN_V1, new ExactEvmSchemeV1(signer))
-    : new x402Facilitator().register('eip155:8453', new ExactEvmScheme(signer))
+    : new x402Facilitator()
+        .register('eip155:8453', new ExactEvmScheme(signer))
+        .register('eip155:8453', new UptoEvmScheme(signer))
+        .registerExtension({ key: 'eip2612GasSponsoring' })
 }
 
 /** Of transactions in the pool too. */

@@ -49,6 +49,7 @@ export function quietX402(
     testnet: false,
     settler: () => Promise.reject(new Error('nothing is settled here')),
     own: undefined,
+    theirs: undefined,
     lookAtBlocks: () => Promise.reject(new Error('no block is looked at here')),
   }))
   return createX402({

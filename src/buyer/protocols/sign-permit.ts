@@ -3,40 +3,10 @@ import type { Address } from '../../engine/base/address.ts'
 import type { JsonObject } from '../../engine/base/json.ts'
 import type { Network } from '../../engine/base/networks.ts'
 import { GAS_SPONSORING, PERMIT2, UPTO_PROXY } from '../../engine/base/permit2.ts'
+import { APPROVAL_TYPES, PERMIT_TYPES } from '../../engine/base/permit-types.ts'
 import type { EvmSigner } from './paying-protocol.ts'
 import { readPermit2Allowance } from './permit2-allowance.ts'
 import type { EvmTerms, SignedTerms } from './x402-terms.ts'
-
-/** Permit2: PermitWitnessTransferFrom with the witness of the proxy of scheme upto (x402, scheme_upto_evm.md). */
-const PERMIT_TYPES = {
-  PermitWitnessTransferFrom: [
-    { name: 'permitted', type: 'TokenPermissions' },
-    { name: 'spender', type: 'address' },
-    { name: 'nonce', type: 'uint256' },
-    { name: 'deadline', type: 'uint256' },
-    { name: 'witness', type: 'Witness' },
-  ],
-  TokenPermissions: [
-    { name: 'token', type: 'address' },
-    { name: 'amount', type: 'uint256' },
-  ],
-  Witness: [
-    { name: 'to', type: 'address' },
-    { name: 'facilitator', type: 'address' },
-    { name: 'validAfter', type: 'uint256' },
-  ],
-} as const
-
-/** EIP-2612. */
-const APPROVAL_TYPES = {
-  Permit: [
-    { name: 'owner', type: 'address' },
-    { name: 'spender', type: 'address' },
-    { name: 'value', type: 'uint256' },
-    { name: 'nonce', type: 'uint256' },
-    { name: 'deadline', type: 'uint256' },
-  ],
-} as const
 
 /** What only scheme `upto` has in its terms. */
 export interface PermitTerms {

@@ -15,7 +15,7 @@ import { exactSvmScheme } from '../x402/exact-svm/exact-svm.ts'
 import { openSvmNetworks, type SvmNetworks } from '../x402/exact-svm/svm-networks.ts'
 import { openX402Networks, type X402Networks } from '../x402/exact-evm/exact-networks.ts'
 import { exactScheme } from '../x402/exact-evm/exact.ts'
-import { ownNetworks, uptoScheme } from '../x402/upto-evm/upto.ts'
+import { permitNetworks, uptoScheme } from '../x402/upto-evm/upto.ts'
 import { openChannels } from '../x402/batch-settlement-evm/batch-settlement.ts'
 import { SCHEME as BATCH_SETTLEMENT } from '../x402/batch-settlement-evm/wire.ts'
 import type { OpenScheme, Scheme, X402Terms } from '../x402/scheme.ts'
@@ -193,8 +193,8 @@ export function schemesOf(x402: X402Terms, networks: AllNetworks): readonly Sche
     reachable: networks.svm.reachable(x402),
   })
   const upto = uptoScheme({
-    offered: ownNetworks(networks.x402.of(x402)),
-    reachable: ownNetworks(networks.x402.reachable(x402)),
+    offered: permitNetworks(networks.x402.of(x402)),
+    reachable: permitNetworks(networks.x402.reachable(x402)),
     prices: x402.schemes.includes('upto') ? ['fixed', 'metered'] : ['metered'],
   })
   const channels = networks.channels(x402, {

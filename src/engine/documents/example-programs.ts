@@ -54,28 +54,43 @@ export function javascriptFor(route: Route, url: string, body: string): string {
   const call = method === 'GET' ? 'pay(url)' : `pay(url, { ${options.join(', ')} })`
   const kind = response.mediaType === undefined ? 'json' : kindOf(response.mediaType)
   const reader = kind === 'json' || kind === 'text' ? kind : 'arrayBuffer'
-  return payingFetch({ cap: capOf(route), setUp: [`const url = '${url}'`], call, reader })
+  const scheme = route.operation.meter === undefined ? EXACT : UPTO
+  return payingFetch({ cap: capOf(route), scheme, setUp: [`const url = '${url}'`], call, reader })
 }
 
 /** A program that pays for GET of `url`, at most `cap`. */
 export function javascriptForAny(cap: Micros): string {
-  return payingFetch({ cap, setUp: [], call: 'pay(url)', reader: 'json' })
+  return payingFetch({ cap, scheme: EXACT, setUp: [], call: 'pay(url)', reader: 'json' })
 }
 
-const SCHEME = "import { ExactEvmScheme } from '@x402/evm/exact/client'"
+/** A scheme of the x402 SDK. */
+interface ClientScheme {
+  readonly name: string
+  readonly from: string
+}
+
+const EXACT: ClientScheme = { name: 'ExactEvmScheme', from: '@x402/evm/exact/client' }
+/** For prices that follow the work. */
+const UPTO: ClientScheme = { name: 'UptoEvmScheme', from: '@x402/evm/upto/client' }
+
+function importOf({ name, from }: ClientScheme): string {
+  return `import { ${name} } from '${from}'`
+}
+
 const ACCOUNTS = "import { privateKeyToAccount } from 'viem/accounts'"
 const ACCOUNT = 'const account = privateKeyToAccount(process.env.PAYER_PRIVATE_KEY)'
 
 /** A wallet of this name that pays at most `cap` for a call. */
-function wallet(name: string, cap: Micros): string[] {
+function wallet(name: string, cap: Micros, scheme: ClientScheme): string[] {
   return [
-    `const ${name} = new x402Client().register('eip155:*', new ExactEvmScheme(account))`,
+    `const ${name} = new x402Client().register('eip155:*', new ${scheme.name}(account))`,
     `${name}.setSpendControls({ maxAmountPerPayment: '$${formatShort(cap)}' })`,
   ]
 }
 
 interface PayingFetch {
   readonly cap: Micros
+  readonly scheme: ClientScheme
   /** What `call` refers to. */
   readonly setUp: readonly string[]
   readonly call: string
@@ -83,14 +98,14 @@ interface PayingFetch {
 }
 
 /** A program that makes a call with `pay` and prints its answer. */
-function payingFetch({ cap, setUp, call, reader }: PayingFetch): string {
+function payingFetch({ cap, scheme, setUp, call, reader }: PayingFetch): string {
   return [
     "import { wrapFetchWithPayment, x402Client } from '@x402/fetch'",
-    SCHEME,
+    importOf(scheme),
     ACCOUNTS,
     ...setUp,
     ACCOUNT,
-    ...wallet('client', cap),
+    ...wallet('client', cap, scheme),
     'const pay = wrapFetchWithPayment(fetch, client)',
     `console.log(await (await ${call}).${reader}())`,
   ].join('\n')
@@ -126,10 +141,10 @@ export function toolProgram(prices: readonly (Price | undefined)[], protocols: r
   return [
     "import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'",
     "import { x402Client } from '@x402/core/client'",
-    SCHEME,
+    importOf(EXACT),
     ACCOUNTS,
     ACCOUNT,
-    ...wallet('wallet', cap),
+    ...wallet('wallet', cap, EXACT),
     "const client = new Client({ name: 'buyer', version: '1.0.0' })",
     'await client.connect(new StreamableHTTPClientTransport(url))',
     'const { structuredContent: offer } = await client.callTool(call)',

@@ -34,6 +34,7 @@ export function renderPaymentPage({ catalog, facts, route, url, problem }: Payme
   const { method } = route.operation
   const title = text(problem['title'])
   const view = viewRoute(catalog, facts, route)
+  const offers = problem['would_fail'] !== undefined ? [] : offersOf(problem['accepts'], facts)
   const style = styleSheetOf(catalog)
   const html = print({
     page: frame(catalog, facts, {
@@ -46,12 +47,13 @@ export function renderPaymentPage({ catalog, facts, route, url, problem }: Payme
     title,
     method,
     path: route.path,
-    price: isJsonObject(price) ? dollarsOf(text(price['amount'])) : '',
+    price: isJsonObject(price) ? dueOf(price) : '',
     parts: isJsonObject(price) ? partsOf(price['parts']) : [],
     rule: isJsonObject(price) ? text(price['rule']) : '',
     detail: sentence(upperFirst(text(problem['detail']))),
     networks: networks(problem['accepts']),
-    offers: problem['would_fail'] !== undefined ? [] : offersOf(problem['accepts'], facts),
+    offers,
+    isMetered: offers.some(({ isMost }) => isMost),
     // A repeated request would have no body, so the page of the route embeds this part of the page.
     repeatable: method === 'GET',
     wallets: [...(facts.sandbox ? [{ title: 'the sandbox wallet', path: SANDBOX_WALLET }] : []), OWN_WALLET],
@@ -63,6 +65,11 @@ export function renderPaymentPage({ catalog, facts, route, url, problem }: Payme
   })
   const hash = createHash('sha256').update(style).digest('base64')
   return { html, policy: policyOf(`'sha256-${hash}'`) }
+}
+
+/** What this call costs; of metered work the most. */
+function dueOf({ amount, max }: JsonObject): string {
+  return typeof amount === 'string' ? dollarsOf(amount) : `at most ${dollarsOf(text(max))}`
 }
 
 /** The parts of a computed price. */
@@ -83,8 +90,13 @@ export const SANDBOX_WALLET = '/sandbox/wallet'
 
 /** The offers of a 402 that a browser wallet can sign, with what it needs to know of the network. */
 function offersOf(accepts: Json | undefined, { sandbox }: Facts): TemplateContext[] {
-  return (Array.isArray(accepts) ? accepts : []).flatMap((offer: Json) => {
-    if (!isJsonObject(offer)) return []
+  const offers = (Array.isArray(accepts) ? accepts : []).filter(isJsonObject)
+  const isExact = (id: Json | undefined): boolean =>
+    offers.some(({ scheme, network }) => scheme === 'exact' && network === id)
+  return offers.flatMap((offer) => {
+    const { scheme } = offer
+    // One payment a network: a transfer of the price where there is one, else of at most the ceiling.
+    if (scheme !== 'exact' && (scheme !== 'upto' || isExact(offer['network']))) return []
     const [id, amount, asset] = [text(offer['network']), text(offer['amount']), text(offer['asset'])]
     const network = findNetwork(id)
     const token = findAsset(id, asset)
@@ -93,6 +105,8 @@ function offersOf(accepts: Json | undefined, { sandbox }: Facts): TemplateContex
     return [
       {
         network: id,
+        scheme,
+        isMost: scheme === 'upto',
         amount,
         asset,
         payee: text(offer['payTo']),
@@ -118,10 +132,11 @@ function sampleOf(catalog: Catalog, facts: Facts, route: Route): string | undefi
 }
 
 function networks(accepts: Json | undefined): string {
-  const titles = (Array.isArray(accepts) ? accepts : []).flatMap((offer: Json) => {
+  const ids = (Array.isArray(accepts) ? accepts : []).flatMap((offer: Json) => {
     const id = isJsonObject(offer) ? text(offer['network']) : ''
-    return id === '' ? [] : [findAnyNetwork(id)?.title ?? id]
+    return id === '' ? [] : [id]
   })
+  const titles = [...new Set(ids)].map((id) => findAnyNetwork(id)?.title ?? id)
   const last = titles.pop() ?? ''
   return titles.length === 0 ? last : `${titles.join(', ')} or ${last}`
 }

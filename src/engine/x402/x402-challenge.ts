@@ -300,7 +300,7 @@ function measuredRoutes(
     }),
     ...networks.flatMap((accepted) => [
       ...(isExact ? [offerOf(accepted)] : []),
-      uptoOffer(accepted, ANY_ADDRESS, x402.schemes.includes('upto') ? ['fixed', 'metered'] : ['metered']),
+      uptoOffer(accepted, ANY_ADDRESS, x402.schemes.includes('upto') ? ['fixed', 'metered'] : ['metered'], 'sent along'),
     ]),
     ...(isExact ? x402.networks : [])
       .flatMap((id) => findSvmNetwork(id) ?? [])

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { parseUnits } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import t from 'tap'
 import { addressOf, randomKey, stockFetch, type Hex } from '../../support/payment.ts'
@@ -8,7 +9,7 @@ import { stockPayer } from '../../support/tempo.ts'
 import { uptoFetch } from '../../support/upto.ts'
 import { connect, HTTP, payByMpp, payByUpto, payByX402, type Answer, type Payment } from './support/buyer.ts'
 import { payableEnv } from './support/chains.ts'
-import { HANDLERS, openCrashFixture } from './support/crash-fixture.ts'
+import { HANDLERS, METERED_UNIT, openCrashFixture } from './support/crash-fixture.ts'
 import type { ProtocolName } from './support/case-runner.ts'
 import type { KillPoint } from './support/redis-proxy.ts'
 import {
@@ -37,8 +38,8 @@ type Way = ProtocolName | 'upto'
 interface Scenario {
   readonly store: StoreName
   readonly protocol: Way
-  /** `item` and `POST note` are paid for after the work, `deep` and `PUT note` before it, the stream `POST streamed` in between. */
-  readonly operation: 'item' | 'deep' | WithEffects
+  /** `item`, `metered` and `POST note` are paid for after the work, `deep` and `PUT note` before it, the stream `POST streamed` in between. */
+  readonly operation: 'item' | 'metered' | 'deep' | WithEffects
   /** Selects the crashes to run. */
   readonly includes: (crash: Crash) => boolean
 }
@@ -56,12 +57,13 @@ const everything = (): boolean => true
 /** A new payment for a call with effects buys a second one. */
 const samePayment = ({ ending }: Crash): boolean => ending === 'the same payment'
 
-const FULL: readonly Scenario[] = (['lmdb', 'redis'] as const).flatMap((store) =>
-  (['x402', 'mpp', 'upto'] as const).flatMap((protocol) => [
+const FULL: readonly Scenario[] = (['lmdb', 'redis'] as const).flatMap((store) => [
+  ...(['x402', 'mpp', 'upto'] as const).flatMap((protocol) => [
     ...(['item', 'deep'] as const).map((operation) => ({ store, protocol, operation, includes: everything })),
     ...WITH_EFFECTS.map((operation) => ({ store, protocol, operation, includes: samePayment })),
   ]),
-)
+  { store, protocol: 'upto', operation: 'metered', includes: everything },
+])
 
 /** Both endings take turns: the writes next to each other differ little. */
 const inTurn =
@@ -92,6 +94,7 @@ const SHORT: readonly Scenario[] = [
   { store: 'redis', protocol: 'x402', operation: 'POST streamed', includes: again },
   { store: 'lmdb', protocol: 'upto', operation: 'item', includes: inTurn(0, 'after') },
   { store: 'redis', protocol: 'upto', operation: 'POST note', includes: againAroundSettlement },
+  { store: 'redis', protocol: 'upto', operation: 'metered', includes: againAroundSettlement },
 ]
 
 const SCENARIOS = process.env['CRASH'] === 'full' ? FULL : SHORT
@@ -281,18 +284,25 @@ for (const [place, scenario] of SCENARIOS.entries()) {
           const outcome = {
             charges: (await chain.charged(payer)).transfers,
             answers: runs.size,
-            booked: rows.filter(
-              (row) => row.payer.toLowerCase() === payer.toLowerCase() && row.charged === 'yes',
-            ).length,
-            unknown: rows.filter(
-              (row) => row.payer.toLowerCase() === payer.toLowerCase() && row.charged === 'unknown',
-            ).length,
+            booked: rows.filter((row) => row.charged === 'yes' && isPayer(row, payer)).length,
+            unknown: rows.filter((row) => row.charged === 'unknown' && isPayer(row, payer)).length,
           }
           t.strictSame(
             outcome,
             { charges: 1, answers: 1, booked: 1, unknown: 0 },
             `killed ${cut} write ${write}, completed by ${ending}`,
           )
+          if (operation === 'metered') {
+            const [run] = runs
+            const { amount } = await chain.charged(payer)
+            t.equal(
+              amount,
+              String(BigInt(Number(run)) * METERED_UNIT),
+              'what was charged is the answered run',
+            )
+            const booked = rows.find((row) => row.charged === 'yes' && isPayer(row, payer))?.amount
+            t.equal(String(parseUnits(booked ?? '', 6)), amount, 'and what is recorded')
+          }
           t.ok(
             [1, 2].includes(controller.runsOf(payer)),
             `the work is done again only when it was lost: ${controller.runsOf(payer)}`,
@@ -319,8 +329,13 @@ for (const [place, scenario] of SCENARIOS.entries()) {
   )
 }
 
+function isPayer({ payer }: Row, address: string): boolean {
+  return payer.toLowerCase() === address.toLowerCase()
+}
+
 interface Row {
   readonly payer: string
+  readonly amount: string
   readonly charged: 'no' | 'yes' | 'unknown'
 }
 

@@ -3,7 +3,13 @@ import type { Block, Chain, TransactionReceipt } from './chain.ts'
 /** What became of a transfer that its payer has signed. */
 export type TransferOutcome =
   /** A transaction, ours or anybody’s, has moved its money. */
-  | { readonly kind: 'moved'; readonly transaction: string; readonly receipt: TransactionReceipt }
+  | {
+      readonly kind: 'moved'
+      readonly transaction: string
+      readonly receipt: TransactionReceipt
+      /** Atomic units; undefined: what was signed. */
+      readonly amount?: bigint
+    }
   /** Nobody can carry it out any more: it was canceled, used for another transfer, or is too old, as of a block. */
   | { readonly kind: 'void'; readonly block: Block }
   /** It was used or canceled too far from the time that is known to find where. */

@@ -3,7 +3,7 @@ import { containsTransfer } from './eip3009/authorization-log.ts'
 import { authorizationOutcome } from './eip3009/authorization-outcome.ts'
 import type { ExpectedTransfer } from './eip3009/token-state.ts'
 import type { Log } from './event-log.ts'
-import { permitOutcome, showsTransfer } from './permit2/permit-outcome.ts'
+import { permitOutcome, permitOutcomeOfAnyAmount, showsTransfer } from './permit2/permit-outcome.ts'
 import type { ConfirmedChain, TransferOutcome } from './transfer-outcome.ts'
 
 /** How a chain shows that a transfer was carried out: this differs by what its payer has signed. */
@@ -34,6 +34,9 @@ export const BY_PERMIT: TransferProof = {
   contains: showsTransfer,
   outcome: permitOutcome,
 }
+
+/** Of Permit2, where somebody else chooses the amount. */
+export const BY_PERMIT_OF_OTHERS: TransferProof = { ...BY_PERMIT, outcome: permitOutcomeOfAnyAmount }
 
 /** What must have happened on chain for a payment to be settled, and how the chain shows it. */
 export interface ExpectedPayment extends ExpectedTransfer {

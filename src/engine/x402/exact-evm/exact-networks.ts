@@ -19,7 +19,9 @@ import { Reports } from './reports.ts'
 import { createLocalSettler } from './own-settler.ts'
 import { openContext, type SettlementContext } from './settlement-context.ts'
 import { type Settler } from './settler.ts'
-import type { OwnSettlement, SettleableNetwork } from './exact.ts'
+import type { ChainReader } from './onchain-status.ts'
+import { PermitAccounts } from '../facilitators/permit-accounts.ts'
+import type { FacilitatedSettlement, OwnSettlement, SettleableNetwork } from './exact.ts'
 
 /** `facilitators` settle where there is no signer. */
 export interface NetworkSettings extends OpenFacilitators {
@@ -88,6 +90,12 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
       onceResolved(() => openSettler(network, settings, own.get(network.id))),
     ]),
   )
+  const permitAccounts = new Map(NETWORKS.map(({ id }) => [id, new PermitAccounts(id)] as const))
+  const theirsOn = ({ id, chainId }: Network, limits: Limits): FacilitatedSettlement | undefined => {
+    const at = permitAccounts.get(id)
+    if (facilitators.length === 0 || at === undefined) return undefined
+    return { ...settings, networkId: id, accounts: at, reader: readerOf({ id, chainId }, settings, limits) }
+  }
   const accounts = [...new Set(settings.signerKeys.flatMap((key) => addressOfKey(key) ?? []))]
   /** Networks with another token than the offers name, and networks that nobody settles. */
   const withdrawn = new Set<string>()
@@ -119,6 +127,7 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
           return limited(limits[network.id] ?? network.limits)
         }),
         own: ownOf(network, limits[network.id] ?? network.limits),
+        theirs: theirsOn(network, limits[network.id] ?? network.limits),
         lookAtBlocks: async (blocks) => {
           const url = settings.rpcUrls[network.chainId]
           if (url === undefined) return CANNOT_LOOK
@@ -137,18 +146,11 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
       facilitated(networksOf(x402), settings).flatMap(({ title, id, chainId }) => {
         const { names, rpcUrls } = settings
         const rpcUrl = names.rpcUrl(chainId)
-        return [
-          ...(rpcUrls[chainId] === undefined
-            ? [
-                `${title} (${id}) is settled by a facilitator alone: without ${rpcUrl} an unknown settlement stays unknown`,
-              ]
-            : []),
-          ...(x402.schemes.includes('upto')
-            ? [
-                `${title} (${id}) does not offer upto, which is settled by your own account: it needs ${rpcUrl} and ${names.signerKeys}`,
-              ]
-            : []),
-        ]
+        return rpcUrls[chainId] === undefined
+          ? [
+              `${title} (${id}) is settled by a facilitator alone: without ${rpcUrl} an unknown settlement stays unknown`,
+            ]
+          : []
       }),
     inspect: async (x402, toOperator) => {
       const report = inspected.next(toOperator)
@@ -171,7 +173,17 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
       const networks = facilitated(networksOf(x402), settings)
       const survey = await surveyFacilitators(facilitators, networks)
       survey.problems.forEach((line) => report(`x402: ${line}`))
-      const changes = networks.map((network) => withdraw(network, survey.unsupported.includes(network.id)))
+      const changes = networks.flatMap((network) => {
+        const { title, id, chainId } = network
+        const at = permitAccounts.get(id)
+        const found =
+          survey.problems.length > 0 && survey.kinds.length === 0 ? 'as before' : at?.note(survey.kinds)
+        if (x402.schemes.includes('upto') && at?.offered === undefined)
+          report(
+            `x402: ${title} (${id}) does not offer upto: no facilitator lists an account for it; an own account needs ${settings.names.rpcUrl(chainId)} and ${settings.names.signerKeys}`,
+          )
+        return [withdraw(network, survey.unsupported.includes(id)), found]
+      })
       return changes.includes('changed') ? 'changed' : 'as before'
     },
     ownSettlement: ({ id }) => own.get(id),
@@ -259,6 +271,16 @@ function settlesItself(chainId: number, { rpcUrls, signerKeys }: NetworkSettings
   return rpcUrls[chainId] !== undefined && signerKeys.length > 0
 }
 
+/** The node that shows what facilitators have done. */
+function readerOf(
+  { id: networkId, chainId }: Pick<Network, 'id' | 'chainId'>,
+  { rpcUrls, caller, deadline }: NetworkSettings,
+  limits: Limits,
+): ChainReader | undefined {
+  const url = rpcUrls[chainId]
+  return url === undefined ? undefined : { networkId, chain: new Chain(url, caller, deadline), limits }
+}
+
 /** A settler that goes as far as the catalog allows; a new revision may change that. */
 type Limited = (limits: Limits) => Settler
 
@@ -271,12 +293,10 @@ async function openSettler(
   settings: NetworkSettings,
   openOwnContext: (() => Promise<OwnContext>) | undefined,
 ): Promise<Limited> {
-  const { rpcUrls, facilitators, caller, deadline, now, sleep, listings } = settings
-  const { id: networkId, chainId } = network
-  const url = rpcUrls[chainId]
-  const chain = url === undefined ? undefined : new Chain(url, caller, deadline)
+  const { facilitators, now, sleep, listings } = settings
+  const { id: networkId } = network
   const theirs: Limited = (limits) => {
-    const reader = chain === undefined ? undefined : { networkId, chain, limits }
+    const reader = readerOf(network, settings, limits)
     return createFacilitatorSettler({ networkId, facilitators, reader, now, sleep, listings })
   }
   if (openOwnContext === undefined) return theirs

@@ -12,6 +12,8 @@ import { matches, requirementsOf, type Requirements } from '../requirements.ts'
 import type { Scheme, SchemePayment } from '../scheme.ts'
 import { offerOf, type AcceptedNetwork } from './accepted-network.ts'
 import type { Authorization } from '../../chains/evm/eip3009/authorization.ts'
+import type { PermitAccounts } from '../facilitators/permit-accounts.ts'
+import type { FacilitatorContext } from './facilitated-transfer.ts'
 import { readExact, type ExactPayload } from './exact-payload.ts'
 import { authorizationDigest } from '../../chains/evm/eip3009/digest.ts'
 import { paymentKey, readPaymentKey } from './payment-key.ts'
@@ -25,8 +27,17 @@ export interface SettleableNetwork extends AcceptedNetwork {
   readonly settler: () => Promise<Settler>
   /** Undefined where facilitators alone settle. */
   readonly own: OwnSettlement | undefined
+  /** Facilitators that settle by scheme upto; undefined where there is no facilitator. */
+  readonly theirs: FacilitatedSettlement | undefined
   /** Which of these blocks are final. */
   readonly lookAtBlocks: (blocks: readonly BlockReference[]) => Promise<BlockLook>
+}
+
+/** Facilitators that settle on a network by scheme upto. */
+export interface FacilitatedSettlement extends FacilitatorContext {
+  readonly accounts: PermitAccounts
+  /** Takes a line for the operator. */
+  readonly report: (line: string) => void
 }
 
 /** The accounts of this process that settle on a network. */

@@ -39,8 +39,10 @@ export async function onchainStatus(
   const confirmed = { chain, confirmations: limits.confirmations }
   const outcome = await expected.proof.outcome(confirmed, expected, since, hasFailed)
   switch (outcome?.kind) {
-    case 'moved':
-      return settled(reader, expected, { hash: outcome.transaction, in: outcome.receipt })
+    case 'moved': {
+      const { transaction: hash, receipt, amount: value = expected.value } = outcome
+      return settled(reader, { ...expected, value }, { hash, in: receipt })
+    }
     case 'void':
       return {
         ...SETTLEMENT_FAILED,

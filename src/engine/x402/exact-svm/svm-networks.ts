@@ -6,7 +6,7 @@ import type { SvmAccount } from '../../base/svm-signature.ts'
 import { SvmChain } from '../../chains/svm/svm-chain.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { SettingNames } from '../../payment/setting-names.ts'
-import { surveyFacilitators, takes } from '../facilitators/facilitator-client.ts'
+import { exactOn, surveyFacilitators, takes } from '../facilitators/facilitator-client.ts'
 import type { OpenFacilitators } from '../facilitators/open-facilitators.ts'
 import { Reports } from '../exact-evm/reports.ts'
 import { PayerLimits } from '../exact-evm/payer-limits.ts'
@@ -131,9 +131,9 @@ export function openSvmNetworks(settings: SvmNetworkSettings): SvmNetworks {
     const { problems, kinds } = await surveyFacilitators(facilitators, networks)
     problems.forEach((line) => report(`x402: ${line}`))
     for (const { id, title } of networks) {
-      const kind = kinds.find((each) => takes(each, id) && each.feePayer !== undefined)
+      const kind = kinds.find((each) => takes(each, exactOn(id)) && each.feePayer !== undefined)
       if (kind?.feePayer !== undefined) theirFeePayers.set(id, kind.feePayer)
-      else if (kinds.some((each) => takes(each, id)))
+      else if (kinds.some((each) => takes(each, exactOn(id))))
         report(
           `x402: ${title} (${id}) cannot be offered: the facilitator names no account that pays the fees`,
         )

@@ -1,8 +1,10 @@
 import { FACILITATOR_SETTLE_MS } from '../../base/money-times.ts'
 import { isTransactionHash } from '../../chains/evm/log-scanner.ts'
 import { decodeBase58, isSvmAddress } from '../../base/base58.ts'
+import { isAddress, toChecksum, type Address } from '../../base/address.ts'
 import { isJsonObject, parseJson } from '../../base/json.ts'
 import type { Network } from '../../base/networks.ts'
+import { GAS_SPONSORING } from '../../base/permit2.ts'
 import type { HttpResponse, Runtime } from '../../base/runtime.ts'
 import { cdpToken, readCdpKey, type CdpCredentials } from './cdp-token.ts'
 import type { PaymentPayload } from '../payload.ts'
@@ -60,6 +62,8 @@ export interface SettleResponse {
   /** Hash in hexadecimal, or on Solana the signature in base58; undefined when there is none. */
   readonly transaction: string | undefined
   readonly errorReason: string | undefined
+  /** What it says it has moved, in atomic units. */
+  readonly amount?: bigint
   /** What its registry makes of the operation that was paid for. */
   readonly listing: ListingResponse | undefined
 }
@@ -71,6 +75,18 @@ export interface SupportedKind {
   readonly network: string
   /** On Solana, the account that pays for the transactions. */
   readonly feePayer?: string
+  /** Of scheme upto, who carries out what was signed. */
+  readonly permits?: ListedAccounts
+}
+
+/** Accounts of a facilitator, one of which a buyer names in what it signs for scheme upto. */
+export interface ListedAccounts {
+  /** The one to offer. */
+  readonly account: Address
+  /** Every one, the offered one too. */
+  readonly accounts: readonly Address[]
+  /** Whether approvals that a payer has signed (EIP-2612) are sent along. */
+  readonly approvals: 'sent along' | 'not sent'
 }
 
 const VERIFY_MS = 8_000
@@ -147,7 +163,7 @@ export function createFacilitator(
     bodyOf: ({ payload, requirements }) => {
       const { network } = requirements
       const isOld =
-        !kinds.some((kind) => takes(kind, network)) && kinds.some((kind) => takesV1(kind, network))
+        !kinds.some((kind) => takes(kind, requirements)) && kinds.some((kind) => takesV1(kind, network))
       return JSON.stringify(
         isOld
           ? facilitatorRequestInV1(payload, requirements)
@@ -188,25 +204,50 @@ function asVerifyResponse(body: unknown): VerifyResponse | undefined {
 function asSettleResponse(body: unknown, { header }: HttpResponse): SettleResponse | undefined {
   if (!isJsonObject(body) || typeof body['success'] !== 'boolean') return undefined
   const transaction = asText(body['transaction'])
+  const amount = asAmount(body['amount'])
   return {
     success: body['success'],
     transaction: isTransactionHash(transaction) || isSvmSignature(transaction) ? transaction : undefined,
     errorReason: asText(body['errorReason']),
+    ...(amount !== undefined && { amount }),
     listing: readListingResponse(header(EXTENSION_RESPONSES)),
   }
 }
 
 function asSupportedKinds(body: unknown): readonly SupportedKind[] | undefined {
   if (!isJsonObject(body) || !Array.isArray(body['kinds'])) return undefined
+  const { signers, extensions } = body
   return body['kinds'].flatMap((kind: unknown): SupportedKind[] => {
     if (!isJsonObject(kind)) return []
     const { x402Version, scheme, network, extra } = kind
     const named = isJsonObject(extra) ? (asText(extra['feePayer']) ?? '') : ''
     const feePayer = isSvmAddress(named) ? { feePayer: named } : {}
-    return typeof x402Version === 'number' && typeof scheme === 'string' && typeof network === 'string'
-      ? [{ x402Version, scheme, network, ...feePayer }]
-      : []
+    if (typeof x402Version !== 'number' || typeof scheme !== 'string' || typeof network !== 'string')
+      return []
+    const permits = scheme === 'upto' ? accountsIn(extra, signers, extensions) : undefined
+    return [{ x402Version, scheme, network, ...feePayer, ...(permits && { permits }) }]
   })
+}
+
+/** Lists have a signer for each family of networks; those of EVM networks are one. */
+function accountsIn(extra: unknown, signers: unknown, extensions: unknown): ListedAccounts | undefined {
+  const named = isJsonObject(extra) ? (asText(extra['facilitatorAddress']) ?? '') : ''
+  if (!isAddress(named)) return undefined
+  const listed = isJsonObject(signers)
+    ? Object.entries(signers).flatMap(([family, each]) =>
+        family.startsWith('eip155:') && Array.isArray(each) ? each.flatMap((one) => asText(one) ?? []) : [],
+      )
+    : []
+  const account = toChecksum(named)
+  return {
+    account,
+    accounts: [...new Set([account, ...listed.filter(isAddress).map(toChecksum)])],
+    approvals: Array.isArray(extensions) && extensions.includes(GAS_SPONSORING) ? 'sent along' : 'not sent',
+  }
+}
+
+function asAmount(value: unknown): bigint | undefined {
+  return typeof value === 'string' && /^[0-9]{1,78}$/.test(value) ? BigInt(value) : undefined
 }
 
 function isSvmSignature(text: string | undefined): text is string {
@@ -240,7 +281,7 @@ interface Survey {
   /** CAIP-2 ids of networks that no facilitator takes, by the word of all of them. */
   readonly unsupported: readonly string[]
   /** The kinds that the facilitators list, in order of preference. */
-  readonly kinds: readonly SupportedKind[]
+  readonly kinds: readonly (SupportedKind & { readonly by: Facilitator })[]
 }
 
 /** Asks every facilitator once what it settles. Never rejects. */
@@ -266,12 +307,14 @@ export async function surveyFacilitators(
         return [`${name} does not answer: payments fail while it is away`]
     }
   })
-  const kinds = answers.flatMap(({ answer }) => (answer.kind === 'answer' ? answer.value : []))
+  const kinds = answers.flatMap(({ facilitator: by, answer }) =>
+    answer.kind === 'answer' ? answer.value.map((kind) => ({ ...kind, by })) : [],
+  )
   // One that has not answered may be the one that settles there.
   const unsupported =
     problems.length > 0
       ? []
-      : networks.filter(({ id }) => !kinds.some((kind) => takes(kind, id) || takesV1(kind, id)))
+      : networks.filter(({ id }) => !kinds.some((kind) => takes(kind, exactOn(id)) || takesV1(kind, id)))
   const blamed = unsupported.map(
     ({ title, id }) =>
       `${title} (${id}) cannot be offered: no facilitator settles there; take it from payments.x402.networks or name another facilitator`,
@@ -279,8 +322,19 @@ export async function surveyFacilitators(
   return { problems: [...problems, ...blamed], unsupported: unsupported.map(({ id }) => id), kinds }
 }
 
-/** Whether an entry of a facilitator’s list is scheme exact on this network, in version 2. */
-export function takes({ x402Version, scheme, network }: SupportedKind, id: string): boolean {
-  const [namespace = ''] = id.split(':')
-  return x402Version === 2 && scheme === 'exact' && (network === id || network === `${namespace}:*`)
+/** Whether an entry of a facilitator’s list is a scheme on a network, in version 2. */
+export function takes(
+  { x402Version, scheme, network }: SupportedKind,
+  asked: Pick<Requirements, 'scheme' | 'network'>,
+): boolean {
+  const [namespace = ''] = asked.network.split(':')
+  return (
+    x402Version === 2 &&
+    scheme === asked.scheme &&
+    (network === asked.network || network === `${namespace}:*`)
+  )
+}
+
+export function exactOn(network: string): Pick<Requirements, 'scheme' | 'network'> {
+  return { scheme: 'exact', network }
 }

@@ -4,8 +4,12 @@ import { GAS, GAS_CONTRACT_WALLET } from '../../chains/evm/account.ts'
 import { UPTO_PROXY } from '../../base/permit2.ts'
 import { nonceWord, type SignedPermit } from '../../chains/evm/permit2/permit.ts'
 import { settleCall } from '../../chains/evm/permit2/settle-call.ts'
-import { BY_PERMIT, type ExpectedPayment } from '../../chains/evm/transfer-proof.ts'
+import { BY_PERMIT, type ExpectedPayment, type TransferProof } from '../../chains/evm/transfer-proof.ts'
 import type { Chain } from '../../chains/evm/chain.ts'
+import { isAddress } from '../../base/address.ts'
+import type { Network } from '../../base/networks.ts'
+import type { PaymentRecord } from '../../ledger/payment-record.ts'
+import { readUptoKey } from './upto-key.ts'
 import { NODE_UNREACHABLE } from '../exact-evm/node-unreachable.ts'
 import type { Order } from '../exact-evm/order.ts'
 import { explainPermitRevert, USED } from './permit-revert.ts'
@@ -38,6 +42,17 @@ export function permitOrder(chain: Chain, signed: SignedPermit, amount: bigint):
 export function expectedOf({ permit }: Pick<SignedPermit, 'permit'>, amount: bigint): ExpectedPayment {
   const { token, from, to } = permit
   return { token, from, to, value: amount, nonce: nonceWord(permit), proof: BY_PERMIT }
+}
+
+/** What the chain shows once the payment of a record is carried out; undefined when it is none of scheme upto. */
+export function expectedIn(
+  { key, payee, amount }: PaymentRecord,
+  { token }: Pick<Network, 'token'>,
+  proof: TransferProof,
+): ExpectedPayment | undefined {
+  const signed = readUptoKey(key)
+  if (signed === undefined || !isAddress(payee)) return undefined
+  return { token: token.address, ...signed, to: payee, value: BigInt(amount), proof }
 }
 
 /** Permit2 takes a permit in the block of its deadline too. Milliseconds since the epoch. */

@@ -2,12 +2,14 @@ import type { Address } from '../../base/address.ts'
 import { offerOf, type AcceptedNetwork } from '../exact-evm/accepted-network.ts'
 import type { NetworkOffer, PriceKind } from '../requirements.ts'
 import { GAS_SPONSORING } from '../../base/permit2.ts'
+import type { PermitSettlement } from './permit-settlement.ts'
 
-/** What scheme upto offers on a network, to be settled by one of our accounts. */
+/** What scheme upto offers on a network, to be settled by one account. */
 export function uptoOffer(
   network: AcceptedNetwork,
   facilitatorAddress: Address | '',
   prices: readonly PriceKind[],
+  approvals: PermitSettlement['approvals'],
 ): NetworkOffer {
   const { extra, ...offer } = offerOf(network)
   return {
@@ -15,7 +17,7 @@ export function uptoOffer(
     scheme: 'upto',
     prices,
     extra: { ...extra, facilitatorAddress },
-    extensions: { [GAS_SPONSORING]: SPONSORING },
+    ...(approvals === 'sent along' && { extensions: { [GAS_SPONSORING]: SPONSORING } }),
   }
 }
 

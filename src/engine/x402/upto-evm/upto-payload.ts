@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { toChecksum, type Address } from '../../base/address.ts'
-import { isJsonObject } from '../../base/json.ts'
+import { isJsonObject, type JsonObject } from '../../base/json.ts'
 import type { Approval, Permit } from '../../chains/evm/permit2/permit.ts'
 import { GAS_SPONSORING } from '../../base/permit2.ts'
 import { faultOf, malformed, type Malformed, type PaymentPayload } from '../payload.ts'
@@ -13,6 +13,8 @@ export interface UptoPayload {
   readonly signature: `0x${string}`
   /** The approval that the payer has signed too. */
   readonly approval: (Approval & ApprovalTerms) | undefined
+  /** The extension in which it came. */
+  readonly extension: JsonObject | undefined
 }
 
 /** What an approval is for, as its payer says. */
@@ -112,7 +114,16 @@ export function readUpto({ payload, extensions }: PaymentPayload): DecodedUpto {
   const approval = isSigned && isApproval(info) ? info : undefined
   const numbers = [permit.amount, permit.nonce, deadline, permit.validAfter, approval?.deadline ?? '0']
   if (numbers.some((each) => BigInt(each) > LARGEST)) return malformed(TOO_LARGE)
-  return { kind: 'payload', payload: { permit, spender, signature: sent.signature, approval } }
+  return {
+    kind: 'payload',
+    payload: {
+      permit,
+      spender,
+      signature: sent.signature,
+      approval,
+      extension: approval !== undefined && isJsonObject(extension) ? extension : undefined,
+    },
+  }
 }
 
 const LARGEST = 2n ** 256n - 1n

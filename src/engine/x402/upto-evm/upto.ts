@@ -1,55 +1,75 @@
 import { VALIDITY_MARGIN_S, VALIDITY_SLACK_S } from '../../base/money-times.ts'
-import { isAddress, sameAddress } from '../../base/address.ts'
+import { sameAddress } from '../../base/address.ts'
 import type { ErrorCode, Refusal } from '../../base/errors.ts'
 import { CANNOT_LOOK } from '../../chains/evm/finality.ts'
 import { evmPayerKey } from '../../chains/evm/payer-key.ts'
 import { recoverSigner, splitSignature } from '../../chains/evm/signature.ts'
 import { PERMIT2, UPTO_PROXY } from '../../base/permit2.ts'
-import { permitDigest, type SignedPermit } from '../../chains/evm/permit2/permit.ts'
-import { findSettleCall } from '../../chains/evm/permit2/settle-call.ts'
-import { BY_PERMIT, type ExpectedPayment } from '../../chains/evm/transfer-proof.ts'
+import { permitDigest } from '../../chains/evm/permit2/permit.ts'
 import type { PaymentRecord } from '../../ledger/payment-record.ts'
 import { otherArguments } from '../../payment/call-price.ts'
-import { SETTLEMENT_FAILED, type Journal, type Settlement } from '../../payment/settlement.ts'
+import { SETTLEMENT_FAILED, type Settlement } from '../../payment/settlement.ts'
 import type { PaymentPayload } from '../payload.ts'
-import { atMost, matches, requirementsOf, toAtomic, type PriceKind } from '../requirements.ts'
+import {
+  atMost,
+  matches,
+  requirementsFor,
+  requirementsOf,
+  toAtomic,
+  type NetworkOffer,
+  type PriceKind,
+} from '../requirements.ts'
 import type { Scheme, SchemePayment } from '../scheme.ts'
-import { verifyErc1271 } from '../exact-evm/contract-wallet.ts'
-import type { OwnSettlement, SettleableNetwork } from '../exact-evm/exact.ts'
-import { findTransfer } from '../exact-evm/onchain-status.ts'
-import { resendOwn, resume } from '../exact-evm/own-settler.ts'
+import type { SettleableNetwork } from '../exact-evm/exact.ts'
+import { facilitatedPermits } from './facilitated-permits.ts'
+import { ownPermits } from './own-permits.ts'
 import { validBefore } from './permit-order.ts'
-import { preflightPermit, releasePermit, settlePermit } from './permit-settler.ts'
-import { readUptoKey, uptoKey } from './upto-key.ts'
+import type { PermitRequest, PermitSettlement } from './permit-settlement.ts'
+import { uptoKey } from './upto-key.ts'
 import { uptoOffer } from './upto-offer.ts'
 import { readUpto, type UptoPayload } from './upto-payload.ts'
 
-/** A network whose payments our own accounts settle. */
-export type OwnNetwork = SettleableNetwork & { readonly own: OwnSettlement }
+/** A network on which permits are carried out. */
+export type PermitNetwork = SettleableNetwork & { readonly permits: PermitSettlement }
 
 interface UptoNetworks {
   /** In order of preference: clients pay the first one they can. */
-  readonly offered: readonly OwnNetwork[]
-  /** Every network that our accounts settle on, offered or not: an accepted payment is finished on its network. */
-  readonly reachable: readonly OwnNetwork[]
+  readonly offered: readonly PermitNetwork[]
+  /** Every network with settlement, offered or not: an accepted payment is finished on its network. */
+  readonly reachable: readonly PermitNetwork[]
   /** The prices that are paid with it. */
   readonly prices: readonly PriceKind[]
 }
 
-/** The networks on which this process can settle itself. */
-export function ownNetworks(networks: readonly SettleableNetwork[]): readonly OwnNetwork[] {
-  return networks.flatMap((network) => {
-    const { own } = network
-    return own === undefined || own.accounts.length === 0 ? [] : [{ ...network, own }]
+/** The networks on which permits are carried out: by our own accounts if there are any, else by facilitators. */
+export function permitNetworks(networks: readonly SettleableNetwork[]): readonly PermitNetwork[] {
+  return networks.flatMap((each) => {
+    const { network, own, theirs } = each
+    const others = theirs === undefined ? undefined : facilitatedPermits(network, theirs)
+    if (own === undefined || own.accounts.length === 0)
+      return others === undefined ? [] : [{ ...each, permits: others }]
+    const ours = ownPermits(network, own)
+    // What was sent to a facilitator is finished by that facilitator, which alone knows its state.
+    const permits: PermitSettlement = {
+      ...ours,
+      resolve: (record) =>
+        (record.dispatch?.kind === 'facilitator' ? (others ?? ours) : ours).resolve(record),
+    }
+    return [{ ...each, permits }]
   })
 }
 
-/** Scheme `upto` on EVM by Permit2, settled by our own accounts. */
+/** Scheme `upto` on EVM by Permit2. */
 export function uptoScheme({ offered, reachable, prices }: UptoNetworks): Scheme {
-  const networkOf = (id: string): OwnNetwork | undefined => reachable.find(({ network }) => network.id === id)
+  const networkOf = (id: string): PermitNetwork | undefined =>
+    reachable.find(({ network }) => network.id === id)
+  const permitsOf = ({ network }: PaymentRecord): PermitSettlement | undefined => networkOf(network)?.permits
   return {
     name: 'upto',
-    offers: offered.map((network) => uptoOffer(network, network.own.accounts[0] ?? '', prices)),
+    offers: offered.flatMap((network) => {
+      const { offered: account, approvals } = network.permits
+      return account === undefined ? [] : [uptoOffer(network, account, prices, approvals)]
+    }),
     knows: (network) => networkOf(network) !== undefined,
     payerKey: evmPayerKey,
     decode: (payload) => {
@@ -60,62 +80,20 @@ export function uptoScheme({ offered, reachable, prices }: UptoNetworks): Scheme
         ? upto
         : { kind: 'payment', payment: uptoPayment(payload, upto.payload, network, prices) }
     },
-    resolve: (record) => resolve(networkOf(record.network), record),
-    resend: async ({ network, dispatch }) => {
-      const own = networkOf(network)?.own
-      if (own !== undefined) await resendOwn(await own.context(), dispatch)
+    resolve: async (record) => (await permitsOf(record)?.resolve(record)) ?? NOT_CONFIGURED,
+    resend: async (record) => permitsOf(record)?.resend?.(record),
+    resettle: async (record, journal) => {
+      const permits = permitsOf(record)
+      if (permits === undefined) return NOT_CONFIGURED
+      return (await permits.resettle?.(record, journal)) ?? SETTLEMENT_FAILED
     },
-    resettle: (record, journal) => resettle(networkOf(record.network), record, journal),
     lookAtBlocks: async (network, blocks) => (await networkOf(network)?.lookAtBlocks(blocks)) ?? CANNOT_LOOK,
   }
-}
-
-async function resolve(network: OwnNetwork | undefined, record: PaymentRecord): Promise<Settlement> {
-  const expected = expectedOf(network, record)
-  if (network === undefined || expected === undefined) return NOT_CONFIGURED
-  const { dispatch, failedIn, createdAt } = record
-  const context = await network.own.context()
-  // When nothing was sent for it, a permit that is unused now has failed, whatever its deadline.
-  const end = dispatch === undefined && failedIn === undefined ? 0 : record.validBefore
-  return dispatch?.kind === 'own'
-    ? resume(context, expected, dispatch, end, createdAt)
-    : findTransfer(context, expected, end, createdAt)
-}
-
-/** Carries a permit out again whose transaction can never be mined any more. */
-async function resettle(
-  network: OwnNetwork | undefined,
-  { dispatch, amount }: PaymentRecord,
-  journal: Journal,
-): Promise<Settlement> {
-  if (network === undefined) return NOT_CONFIGURED
-  const raw = dispatch?.kind === 'own' ? dispatch.raw : undefined
-  const call = raw === undefined ? undefined : findSettleCall(raw)
-  if (call === undefined) return SETTLEMENT_FAILED
-  const signed = { ...call.signed, signedBy: signerKind(network, call.signed) }
-  return settlePermit(await network.own.context(), signed, BigInt(amount), journal)
-}
-
-function signerKind({ network }: OwnNetwork, { permit, signature }: SignedPermit): SignedPermit['signedBy'] {
-  const split = splitSignature(signature)
-  const signer = split === undefined ? undefined : recoverSigner(permitDigest(network, permit), split)
-  return signer !== undefined && sameAddress(signer, permit.from) ? 'key' : 'contract'
 }
 
 const NOT_CONFIGURED: Settlement = {
   kind: 'unknown',
   detail: 'the network of this payment is not configured here any more',
-}
-
-/** What the chain shows once the payment of a record is carried out. */
-function expectedOf(
-  network: OwnNetwork | undefined,
-  { key, payee, amount }: PaymentRecord,
-): ExpectedPayment | undefined {
-  const signed = readUptoKey(key)
-  if (network === undefined || signed === undefined || !isAddress(payee)) return undefined
-  const { address: token } = network.network.token
-  return { token, ...signed, to: payee, value: BigInt(amount), proof: BY_PERMIT }
 }
 
 const NO_OFFER_OF_OURS = '"accepted" is not one of the offers made here'
@@ -124,23 +102,29 @@ const NO_OFFER_OF_OURS = '"accepted" is not one of the offers made here'
 function uptoPayment(
   payload: PaymentPayload,
   upto: UptoPayload,
-  accepted: OwnNetwork,
+  accepted: PermitNetwork,
   prices: readonly PriceKind[],
 ): SchemePayment {
-  const { network, own } = accepted
+  const { network, permits } = accepted
   const { permit, signature, approval } = upto
   const { address: token, decimals } = network.token
   const digest = permitDigest(network, permit)
-  let signed: SignedPermit = { permit, signature, signedBy: 'key', approval }
+  const offerFor = (timeoutSeconds: number): NetworkOffer =>
+    uptoOffer({ ...accepted, timeoutSeconds }, permit.facilitator, prices, permits.approvals)
+  let request: PermitRequest = {
+    signed: { permit, signature, signedBy: 'key', approval },
+    approval: upto.extension,
+    requirements: requirementsFor(offerFor(accepted.timeoutSeconds), permit.amount, 'after'),
+    listed: undefined,
+  }
   let release: (() => void) | undefined
   const authorizedAmount = BigInt(permit.amount)
   const checkSignature = async (): Promise<Refusal | undefined> => {
     const split = splitSignature(signature)
     const signer = split === undefined ? undefined : recoverSigner(digest, split)
     if (signer !== undefined && sameAddress(signer, permit.from)) return undefined
-    signed = { ...signed, signedBy: 'contract' }
-    const { chain } = await own.context()
-    const refusal = await verifyErc1271(chain, permit.from, digest, signature)
+    request = { ...request, signed: { ...request.signed, signedBy: 'contract' } }
+    const refusal = await permits.verifyContract(request, digest)
     return refusal?.code === 'invalid_exact_evm_signature'
       ? refuse(
           'invalid_permit2_signature',
@@ -158,8 +142,8 @@ function uptoPayment(
     amountFor: (price) => atMost(authorizedAmount, toAtomic(price, decimals)),
     // The nonces of approvals are used one after the other: two at the same time would void each other.
     ...(approval && { lockKey: `upto:${network.id}:${permit.from}` }),
-    check: ({ endpoint, price, settle, timeoutSeconds = accepted.timeoutSeconds }, now) => {
-      const { extra, ...offer } = uptoOffer({ ...accepted, timeoutSeconds }, permit.facilitator, prices)
+    check: ({ endpoint, price, settle, listed, timeoutSeconds = accepted.timeoutSeconds }, now) => {
+      const { extra, ...offer } = offerFor(timeoutSeconds)
       const { facilitatorAddress: _named, ...rest } = extra
       // The witness is signed, and an offer of another process or of a moment ago may have named another of our accounts.
       const offered = requirementsOf({ ...offer, extra: rest }, price, settle)
@@ -168,8 +152,10 @@ function uptoPayment(
           'no_matching_requirements',
           otherArguments(endpoint, payload.accepted.amount, offered.amount) ?? NO_OFFER_OF_OURS,
         )
+      request = { ...request, requirements: { ...offered, extra }, listed }
+      const { payTo, amount } = offered
       return (
-        checkPermit(upto, { token, payTo: offered.payTo, amount: offered.amount, accounts: own.accounts }) ??
+        checkPermit(upto, { token, payTo, amount, accounts: permits.accounts() }) ??
         checkTime(upto, timeoutSeconds, Math.floor(now / 1000))
       )
     },
@@ -179,18 +165,18 @@ function uptoPayment(
       return {
         kind: 'verified',
         payer: permit.from,
-        account: signed.signedBy,
+        account: request.signed.signedBy,
         validBefore: validBefore(permit),
       }
     },
     simulate: async () => {
-      const context = await own.context()
-      const refusal = await preflightPermit(context, signed)
-      if (refusal === undefined) release = () => releasePermit(context, signed)
-      return refusal
+      const checked = await permits.simulate(request)
+      if (checked.kind === 'refused') return checked.refusal
+      ;({ release } = checked)
+      return undefined
     },
     release: () => release?.(),
-    settle: async (amount, journal) => settlePermit(await own.context(), signed, amount, journal),
+    settle: async (amount, journal) => permits.settle(request, amount, journal),
   }
 }
 

@@ -187,9 +187,20 @@ t.test('moves on the chain what each answer has used, for the client of x402', a
 
   await t.test('nothing for an answer that does not say what it used', async (t) => {
     const before = (await received()).length
-    for (const usage of [{}, { prompt_tokens: -1, completion_tokens: 1 }, { prompt_tokens: 'many' }]) {
-      const response = await buy(`${shop.url}/v1/chat`, asking(usage))
+    for (const [prompt_tokens, found] of [
+      [undefined, 'missing'],
+      [-1, '-1, which is no count'],
+      [1e16, '10000000000000000, which is no count'],
+      // JSON has no NaN: libraries write null.
+      [null, 'null'],
+      ['many', 'of type string'],
+      [[1], 'a list'],
+    ] as const) {
+      const response = await buy(`${shop.url}/v1/chat`, asking({ prompt_tokens, completion_tokens: 1 }))
       t.match(await response.json(), { code: 'usage_missing', charged: 'no' })
+      await until(`the operator reads that it is ${found}`, () =>
+        shop.output().includes(`value_of /usage/prompt_tokens is ${found}`),
+      )
     }
     t.equal((await received()).length, before)
   })

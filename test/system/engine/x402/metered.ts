@@ -102,8 +102,19 @@ t.test('withholds an answer whose count is nonsense, charges nothing, and tells 
       shop.log().includes(`value_of /n is ${found}`),
     )
   }
-  const reported = await buy('Carol', '/paid/reported', { credits: 'NaN' })
-  t.equal(reported.response.status, 502)
+  for (const [credits, found] of [
+    ['NaN', 'NaN, which is no count'],
+    [-2, '-2, which is no count'],
+    [1e16, '10000000000000000, which is no count'],
+    [null, 'null'],
+    [undefined, 'missing'],
+  ] as const) {
+    const { response } = await buy('Carol', '/paid/reported', { credits })
+    t.equal(response.status, 502)
+    await until(`the operator reads that what a handler reports is ${found}`, () =>
+      shop.log().includes(`usage_of credits is ${found}`),
+    )
+  }
   t.match((await buy('Carol', '/paid/nothing', { n: 1 })).receipt, {
     amount: '1000',
     extra: { charged: '1000' },

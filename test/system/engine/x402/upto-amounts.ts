@@ -5,7 +5,8 @@ import type { PaymentRecord } from '../../../../src/engine/ledger/payment-record
 import type { SettledPayment } from '../../../../src/engine/payment/payment.ts'
 import { requirementsFor } from '../../../../src/engine/x402/requirements.ts'
 import type { Scheme } from '../../../../src/engine/x402/scheme.ts'
-import { uptoScheme, type OwnNetwork } from '../../../../src/engine/x402/upto-evm/upto.ts'
+import type { SettleableNetwork } from '../../../../src/engine/x402/exact-evm/exact.ts'
+import { permitNetworks, uptoScheme } from '../../../../src/engine/x402/upto-evm/upto.ts'
 import { readPayload } from '../../../../src/engine/x402/payload.ts'
 import { onchainClient, startBase } from '../../../support/base-chain.ts'
 import { addressOf, randomKey, type Challenge, type Hex } from '../../../support/payment.ts'
@@ -36,7 +37,7 @@ t.afterEach(() => control.automine('on'))
 
 /** The scheme as the application makes it, with the signers of a context. */
 function schemeOn(context: QuickSettlementContext): Scheme {
-  const network: OwnNetwork = {
+  const network: SettleableNetwork = {
     network: BASE,
     payTo: PAY_TO,
     timeoutSeconds: 60,
@@ -46,9 +47,11 @@ function schemeOn(context: QuickSettlementContext): Scheme {
       accounts: context.signerKeys.map((key) => toSpelling(addressOf(key))),
       context: async () => context,
     },
+    theirs: undefined,
     lookAtBlocks: async () => CANNOT_LOOK,
   }
-  return uptoScheme({ offered: [network], reachable: [network], prices: ['fixed', 'metered'] })
+  const networks = permitNetworks([network])
+  return uptoScheme({ offered: networks, reachable: networks, prices: ['fixed', 'metered'] })
 }
 
 function toSpelling(address: string): Hex {

@@ -105,7 +105,10 @@ export const HTTP: Transport = {
   },
   offers: ({ status, headers }) => ({
     x402: JSON.parse(Buffer.from(headers['payment-required'] ?? '', 'base64').toString('utf8')),
-    mpp: MppChallenge.fromResponse(new Response(null, { status, headers })),
+    // Metered work is not sold by it.
+    get mpp() {
+      return MppChallenge.fromResponse(new Response(null, { status, headers }))
+    },
   }),
 }
 

@@ -10,6 +10,19 @@ import { openHandlerController } from './handler-controller.ts'
 export const HANDLERS = fileURLToPath(new URL('../handlers', import.meta.url))
 const CATALOG = fileURLToPath(new URL('../catalog.yaml', import.meta.url))
 
+/** Each run costs another amount, which its answer shows. */
+const METERED = `  /paid/metered:
+    handler: item
+    price: { metered: [{ value_of: /run, price: 0.0001 }], ceiling: 1 }
+    summary: An answer that costs its number
+    timeout: 10s
+    parameters: { n: { type: integer, default: 1, minimum: 1, maximum: 1000 } }
+    example: { n: 1, run: 1 }
+`
+
+/** What a run of it costs, in atomic units. */
+export const METERED_UNIT = 100n
+
 /** What servers that are killed share; closed at the end of `t`. */
 export async function openCrashFixture(t: Pick<Test, 'teardown'>) {
   const directory = mkdtempSync(join(tmpdir(), 'ratecard-guards-'))
@@ -17,7 +30,9 @@ export async function openCrashFixture(t: Pick<Test, 'teardown'>) {
   // Payments of x402 outlive the crashes of a whole scenario; those of MPP may not, and are made again then.
   writeFileSync(
     catalog,
-    readFileSync(CATALOG, 'utf8').replace('timeout: 60s', 'timeout: 30m\n    schemes: [exact, upto]'),
+    readFileSync(CATALOG, 'utf8')
+      .replace('timeout: 60s', 'timeout: 30m\n    schemes: [exact, upto]')
+      .replace('routes:\n', `routes:\n${METERED}`),
   )
   const absence = redisAbsence()
   const redis = absence === undefined ? await startRedis() : undefined

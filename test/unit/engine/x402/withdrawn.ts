@@ -91,6 +91,7 @@ function reachableOnly(node: typeof fetch) {
     testnet: false,
     settler,
     own: undefined,
+    theirs: undefined,
     lookAtBlocks,
   }
   const random = (bytes: number) => new Uint8Array(bytes)

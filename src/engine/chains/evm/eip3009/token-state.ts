@@ -38,13 +38,14 @@ export async function balanceOf(
   return numberIn(await chain.read(token, `0x${BALANCE}${word(account)}`, block))
 }
 
-/** What a spender may move of the token for an account, in atomic units; undefined when the node does not say. */
+/** What a spender may move of the token for an account, in atomic units, now or at a block; undefined when the node does not say. */
 export async function allowanceOf(
   { chain, token }: TokenReader,
   account: Address,
   spender: Address,
+  block?: bigint,
 ): Promise<bigint | undefined> {
-  return numberIn(await chain.read(token, `0x${ALLOWANCE}${word(account)}${word(spender)}`))
+  return numberIn(await chain.read(token, `0x${ALLOWANCE}${word(account)}${word(spender)}`, block))
 }
 
 /** Whether the authorization was used or canceled, now or up to a block; undefined when the node does not say. */

@@ -6,7 +6,7 @@ import type { Block, Chain } from '../chain.ts'
 import type { Log, LogFilter } from '../event-log.ts'
 import type { ExpectedTransfer } from '../eip3009/token-state.ts'
 import { findLog } from '../find-log.ts'
-import { addressTopic, isTransfer, TRANSFER } from '../transfer-log.ts'
+import { addressTopic, isTransfer, readTransfer, TRANSFER } from '../transfer-log.ts'
 import { outcomeOfNonce, type ConfirmedChain, type TransferOutcome } from '../transfer-outcome.ts'
 import { findSettleCall } from './settle-call.ts'
 
@@ -53,6 +53,30 @@ export function permitOutcome(
   since: number,
   isVoid: (block: Block) => boolean | Promise<boolean>,
 ): Promise<TransferOutcome | undefined> {
+  return outcomeOf(confirmed, { ...expected, amounts: 'expected' }, since, isVoid)
+}
+
+/** The same of a permit that others carry out: they may have moved another amount than they were asked for. */
+export function permitOutcomeOfAnyAmount(
+  confirmed: ConfirmedChain,
+  expected: ExpectedTransfer,
+  since: number,
+  isVoid: (block: Block) => boolean | Promise<boolean>,
+): Promise<TransferOutcome | undefined> {
+  return outcomeOf(confirmed, { ...expected, amounts: 'any' }, since, isVoid)
+}
+
+interface Searched extends ExpectedTransfer {
+  /** Which amounts a transfer of this permit may have. */
+  readonly amounts: 'expected' | 'any'
+}
+
+function outcomeOf(
+  confirmed: ConfirmedChain,
+  expected: Searched,
+  since: number,
+  isVoid: (block: Block) => boolean | Promise<boolean>,
+): Promise<TransferOutcome | undefined> {
   const { chain } = confirmed
   return outcomeOfNonce(confirmed, {
     isUsed: (block) => isNonceUsed(chain, expected, block),
@@ -63,7 +87,7 @@ export function permitOutcome(
 
 async function outcomeOfUse(
   chain: Chain,
-  expected: ExpectedTransfer,
+  expected: Searched,
   searched: { readonly since: number; readonly newest: Block },
   isVoid: (block: Block) => boolean | Promise<boolean>,
 ): Promise<TransferOutcome | undefined> {
@@ -75,7 +99,8 @@ async function outcomeOfUse(
     const { transactionHash: transaction } = found.log
     const receipt = await chain.receipt(transaction)
     if (receipt.kind !== 'result' || receipt.result === null) return undefined
-    return { kind: 'moved', transaction, receipt: receipt.result }
+    const amount = readTransfer(found.log)?.amount
+    return { kind: 'moved', transaction, receipt: receipt.result, ...(amount !== undefined && { amount }) }
   }
   const cancelations: LogFilter = { address: PERMIT2, topics: [INVALIDATION, addressTopic(from)] }
   const canceled = await findLog(chain, cancelations, searched, async (logs) =>
@@ -90,9 +115,12 @@ async function outcomeOfUse(
 async function settlementIn(
   chain: Chain,
   logs: readonly Log[],
-  expected: ExpectedTransfer,
+  asked: Searched,
 ): Promise<Log | undefined | 'unknown'> {
-  for (const log of logs.filter((each) => showsTransfer([each], expected))) {
+  for (const log of logs) {
+    const value = asked.amounts === 'any' ? (readTransfer(log)?.amount ?? asked.value) : asked.value
+    const expected = { ...asked, value }
+    if (!showsTransfer([log], expected)) continue
     const sent = await chain.transaction(log.transactionHash)
     if (sent.kind !== 'result' || sent.result === null) return 'unknown'
     if (settles(sent.result, expected)) return log
