@@ -15,6 +15,7 @@ import { readChannelPayload } from './channel-payload.ts'
 import type { ChannelNetwork } from './channel-network.ts'
 import { ChannelWatch, readWatched } from './channel-watch.ts'
 import { claimChannels, type ClaimRound, type ClaimScope } from './claims.ts'
+import { depositSeconds } from './deposit.ts'
 import { followDeposits } from './follow-deposits.ts'
 import { refundAction } from './refund.ts'
 import { responseOf, SCHEME } from './wire.ts'
@@ -145,10 +146,11 @@ const RENEWAL_MS = 5_000
 
 /** What the scheme offers on a network. */
 function offerFor({ terms, authorizers }: ChannelNetwork, accepted: AcceptedNetwork): NetworkOffer {
-  const { extra, ...offer } = offerOf(accepted)
+  const { extra, timeoutSeconds, ...offer } = offerOf(accepted)
   const [receiverAuthorizer = ''] = authorizers.keys()
   return {
     ...offer,
+    timeoutSeconds: depositSeconds(timeoutSeconds),
     scheme: SCHEME,
     prices: ['fixed', 'metered'],
     extra: {

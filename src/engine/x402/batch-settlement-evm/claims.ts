@@ -219,18 +219,27 @@ async function split(
 ): Promise<void> {
   const [only] = rows
   if (only === undefined) return
-  if (rows.length === 1) return setAside(on, only, round)
+  if (rows.length === 1) return setAside(on, only, key, round)
   const middle = Math.ceil(rows.length / 2)
   await claimRows(on, rows.slice(0, middle), key, round)
   await claimRows(on, rows.slice(middle), key, round)
 }
 
-/** The channel is not claimed for a while, unless something is bought through it, or an operator claims all. */
-async function setAside(on: ChannelNetwork, { id, row }: Due, round: Counted): Promise<void> {
+/** Claims what the channel holds. For the rest it is not claimed for a while, unless something is bought through it, or an operator claims all. */
+async function setAside(
+  on: ChannelNetwork,
+  { id, row }: Due,
+  key: `0x${string}`,
+  round: Counted,
+): Promise<void> {
   const mirror = await refresh(on, id)
   if (mirror === undefined) return
-  const reason =
-    BigInt(mirror.balance) < row.total
+  const [held, claimed] = [BigInt(mirror.balance), BigInt(mirror.claimed)]
+  const isShort = held < row.total
+  // A withdrawal, or a deposit that a reorganization has undone, leaves less than was charged: better that than nothing.
+  if (isShort && held > claimed)
+    await claimRows(on, [{ id, row: { ...row, total: held }, claimed }], key, round)
+  const reason = isShort
       ? `the channel holds ${mirror.balance}, which is less than the ${row.total} that were charged`
       : 'the contract does not take the claim'
   const stored = await readAccount(on.ledger, on.network.id, id)
