@@ -148,6 +148,18 @@ export function channelPayment(
         return OWES_TOO_MUCH
       return deposit === undefined ? undefined : simulateDeposit(on, deposit)
     },
+    // Clients sign again when they are told where the channel stands; told that it is busy, they give up.
+    busy: async () => {
+      const { account } = await readAccount(ledger, network.id, id)
+      const mirror = await mirrored(on, id)
+      if (mirror === undefined) return CANNOT_READ
+      return correct(
+        account,
+        mirror,
+        'invalid_batch_settlement_evm_cumulative_amount_mismatch',
+        'another call of this channel is being worked on; nothing was charged for this one',
+      )
+    },
     release: () => undefined,
     commit: async (charged): Promise<Charge> => {
       let transaction: string | undefined
