@@ -55,8 +55,8 @@ const OF_EXACT: readonly Text[] = [
   {
     name: 'the answer is not stored before the settlement',
     file: 'purchase/settlement-flow.ts',
-    find: "if (payment.commit === undefined) await lease.advance('fulfilled', work)",
-    replace: "if (payment.commit === undefined) await lease.advance('fulfilled')",
+    find: "Promise.resolve(lease.entry) : lease.advance('fulfilled', work)",
+    replace: "Promise.resolve(lease.entry) : lease.advance('fulfilled')",
   },
   {
     name: 'a transaction without a block in time counts as failed',
@@ -308,8 +308,8 @@ const OF_CHANNELS: readonly Text[] = [
   {
     name: 'a channel is charged the ceiling of its voucher',
     file: 'x402/batch-settlement-evm/channel-payment.ts',
-    find: 'const total = (before + charged).toString()',
-    replace: 'const total = ceiling.toString()',
+    find: 'const total = before + charged',
+    replace: 'const total = ceiling',
   },
   {
     name: 'a voucher that is lower than what was charged is taken',
@@ -326,8 +326,8 @@ const OF_CHANNELS: readonly Text[] = [
   {
     name: 'withdrawals from channels are not seen',
     file: 'x402/batch-settlement-evm/channel-watch.ts',
-    find: 'if (id === undefined || this.#handled.has(place)) continue',
-    replace: 'if (id === undefined || place !== undefined) continue',
+    find: 'if (id === undefined || changed.has(id)) continue',
+    replace: 'if (id === undefined || changed.size === 0) continue',
   },
   {
     name: 'a claim that a reorganization has undone counts as final',
