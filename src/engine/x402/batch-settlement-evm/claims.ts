@@ -235,8 +235,8 @@ async function setAside(
   if (isShort && held > claimed)
     await claimRows(on, [{ id, row: { ...row, total: held }, claimed }], key, round)
   const reason = isShort
-      ? `the channel holds ${mirror.balance}, which is less than the ${row.total} that were charged`
-      : 'the contract does not take the claim'
+    ? `the channel holds ${mirror.balance}, which is less than the ${row.total} that were charged`
+    : 'the contract does not take the claim'
   const stored = await readAccount(on.ledger, on.network.id, id)
   if (stored.account === undefined) return
   const aside = { reason, at: on.clock.now() }
