@@ -17,9 +17,11 @@ import { textOf, type Demand, type SignedPayment } from './sign.ts'
 interface Known {
   readonly charged: bigint
   readonly balance: bigint
+  /** What the shop asks of the next deposit, where that is more than usual. */
+  readonly least: bigint
 }
 
-const NOTHING: Known = { charged: 0n, balance: 0n }
+const NOTHING: Known = { charged: 0n, balance: 0n, least: 0n }
 
 /**
  * A buyer’s side of its channel, as the client of the x402 SDK has it: it knows what it was told last, and signs for the
@@ -80,7 +82,8 @@ export class Channel {
   learn(reply: PurchaseReply): 'corrected' | 'as before' {
     if (reply.kind === 'answered') this.#take(reply.receipt.extra?.['channelState'])
     if (reply.kind !== 'offer' || reply.refusal.reoffer === undefined) return 'as before'
-    this.#take(reply.refusal.reoffer.extra['channelState'])
+    const { channelState, minDeposit = '0' } = reply.refusal.reoffer.extra
+    this.#take(channelState, BigInt(textOf(minDeposit)))
     return 'corrected'
   }
 
@@ -89,10 +92,11 @@ export class Channel {
     if (isJsonObject(extra)) this.#take(extra['channelState'])
   }
 
-  #take(state: Json | undefined): void {
+  #take(state: Json | undefined, least = 0n): void {
     if (!isJsonObject(state)) return
     const charged = BigInt(textOf(state['chargedCumulativeAmount']))
-    this.#known.set(textOf(state['channelId']), { charged, balance: BigInt(textOf(state['balance'])) })
+    const balance = BigInt(textOf(state['balance']))
+    this.#known.set(textOf(state['channelId']), { charged, balance, least })
   }
 
   #open({ accepted }: Demand): { readonly config: ChannelConfig; readonly id: `0x${string}` } {
@@ -124,7 +128,8 @@ export class Channel {
     now: number,
   ): JsonObject {
     const extra = isJsonObject(accepted['extra']) ? accepted['extra'] : {}
-    const least = BigInt(textOf(extra['minDeposit']))
+    const [usual, asked] = [BigInt(textOf(extra['minDeposit'])), this.#known.get(id)?.least ?? 0n]
+    const least = asked > usual ? asked : usual
     const amount = (least * BigInt(random.between(1, 4))).toString()
     const validBefore = String(Math.floor(now / 1000) + seconds)
     const salt = random.hex(32)

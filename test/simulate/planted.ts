@@ -327,7 +327,7 @@ const OF_CHANNELS: readonly Text[] = [
     name: 'withdrawals from channels are not seen',
     file: 'x402/batch-settlement-evm/channel-watch.ts',
     find: 'if (id === undefined || changed.has(id)) continue',
-    replace: 'if (id === undefined || !changed.has(id)) continue',
+    replace: 'if (id === undefined || changed.size === 0) continue',
   },
   {
     name: 'a claim that a reorganization has undone counts as final',

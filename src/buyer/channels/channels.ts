@@ -238,7 +238,7 @@ export class Channels {
 }
 
 const UNKNOWN_DEPOSIT =
-  'whether the last deposit was taken is not known yet: try again in two minutes, with a node of the network in RPC_URL_…'
+  'whether the last deposit was taken is not known yet: try again in ten minutes, with a node of the network in RPC_URL_…'
 
 /** Whether a payment, as the `_meta` of a call has it, goes through a channel. */
 export function isByChannel(meta: JsonObject): boolean {

@@ -63,6 +63,15 @@ export const VALIDITY_MARGIN_S = 6
 /** Seconds a payment may be valid beyond its offer, for fast clocks; its record is kept as long. */
 export const VALIDITY_SLACK_S = 600
 
+/**
+ * Seconds a deposit into a channel is signed for: a reorganization may undo it when calls were answered already for what
+ * it has brought, and it is sent again while its signature is valid.
+ */
+export const DEPOSIT_VALID_S = 600
+
+/** Seconds of that which are left when it arrives: several looks at the chain. */
+export const DEPOSIT_MARGIN_S = 60
+
 /** How long after the expiry of a payment its facilitator is asked for the outcome: later it cannot know more. */
 export const FACILITATOR_ASKED_MS = 3_600_000
 

@@ -168,6 +168,29 @@ function forbidden({ status, code, detail, answer: { type, headers, bytes } }: U
   return { status, headers: { ...given, ...INERT }, body: Buffer.from(bytes), code, detail }
 }
 
+/**
+ * Serves a GET for a route of another method: its offer, and payloads that buy nothing. Clients of channels ask for a
+ * refund by GET, and look for the offer that it belongs to in the same way.
+ */
+export async function serveAction(request: RouteRequest): Promise<Answered> {
+  const { ctx, revision, served } = request
+  const detection = findPayment(revision.protocols.map((each) => each.detect(ctx.headers)))
+  switch (detection.kind) {
+    case 'none':
+      return { reply: paymentRequired(request, UNPAID) }
+    case 'refused':
+      return { reply: paymentRequired(request, detection) }
+    case 'action':
+      return { reply: await act(request, detection.action) }
+    case 'malformed':
+      return { reply: problem(detection.code, detection.detail, { charged: 'no' }) }
+    case 'payment': {
+      const detail = `this is sold by ${served.operation.method}; nothing was charged`
+      return { reply: problem('method_not_allowed', detail, { charged: 'no' }) }
+    }
+  }
+}
+
 /** Carries out a payload that buys nothing. */
 async function act(request: RouteRequest, action: Action): Promise<Reply> {
   const done = await action.run()

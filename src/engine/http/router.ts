@@ -4,7 +4,7 @@ import { colonTemplate } from '../catalog/catalog.ts'
 import { RESERVED } from '../catalog/rules/check-paths.ts'
 import { fixedPrice } from '../payment/call-price.ts'
 import { docsFolder } from '../documents/registry.ts'
-import { servePaid, serveFree, type CallDeps, type RouteRequest } from './call.ts'
+import { serveAction, servePaid, serveFree, type CallDeps, type RouteRequest } from './call.ts'
 import { note, respond } from './reply.ts'
 import { type Deliveries } from './deliveries.ts'
 import { type BackgroundTasks } from './background-tasks.ts'
@@ -57,6 +57,12 @@ export async function createRouter(
     const { name, path, operation } = served.route
     router.register(colonTemplate(path), [operation.method], serveRoute(settings, revision, served), { name })
   })
+  if (revision.protocols.some(({ takesActions }) => takesActions === true))
+    await inTurn(revision.routes, (served) => {
+      const { kind, path } = served.route
+      if (kind !== 'paid' || router.match(colonTemplate(path), 'GET').route) return
+      router.get(colonTemplate(path), serveActions(settings, revision, served))
+    })
   return router
 }
 
@@ -71,6 +77,23 @@ async function inTurn<T>(items: Iterable<T>, act: (item: T) => void): Promise<vo
     if (performance.now() - began < TURN_MS) continue
     await setImmediate()
     began = performance.now()
+  }
+}
+
+/** What clients of channels send by GET, whatever the method of the route. */
+function serveActions(
+  { tasks, usageStore }: RouterSettings,
+  revision: Revision,
+  served: ServedRoute,
+): (ctx: Context & { params: Record<string, string> }) => Promise<void> {
+  const counters = usageStore.of(nameOfRoute(served.route))
+  return async (ctx) => {
+    note(ctx, { place: served.route.path })
+    const parameters = { path: ctx.params, query: ctx.querystring }
+    const resource = revision.facts.baseUrl + ctx.path
+    const request: RouteRequest = { ctx, served, counters, revision, parameters, resource }
+    const { reply } = await tasks.add(serveAction(request))
+    respond(ctx, reply)
   }
 }
 

@@ -91,6 +91,8 @@ export interface PaymentTerms {
    * processes, from the simulation to the charge. Undefined: it depends on no other payment.
    */
   readonly lockKey?: string
+  /** What is told to one that has waited for the others for long. Undefined: that it is pending. */
+  busy?(): Promise<Refusal>
   /** Whether it fits the offer and the time: local and cheap, asked of new payments only. */
   check(offer: Offer, now: number): Refusal | undefined
   /** Whether the payer has signed it. */

@@ -15,6 +15,8 @@ export interface Protocol extends PaymentProtocol {
   /** Finds this protocol’s payment in a request: reads, never trusts. */
   detect(headers: IncomingHttpHeaders): Detection
   readonly tools: ToolBinding
+  /** Whether a payload may buy nothing, as one that closes a channel: clients send it by GET, whatever a route’s method. */
+  readonly takesActions?: boolean
   /**
    * The 402 of this endpoint in this protocol; undefined when nothing can be settled. Built once per revision, and
    * for a computed price once for each `amount`.

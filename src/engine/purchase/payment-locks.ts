@@ -1,3 +1,4 @@
+import { LOCK_PATIENCE_MS } from '../base/money-times.ts'
 import { DistributedLock } from '../ledger/distributed-lock.ts'
 import type { LeaseContext } from '../ledger/lease.ts'
 
@@ -20,17 +21,17 @@ export class PaymentLocks {
     this.#deps = deps
   }
 
-  /** Runs `work` while nobody else holds the lock; `undefined` when it is held elsewhere for too long. */
+  /** Runs `work` while nobody else holds the lock; `undefined` when others hold it for too long. */
   async run<T>(name: string, work: () => Promise<T>): Promise<T | undefined> {
     const before = this.#queues.get(name)
     const turn = this.#takeTurn(name, work, before)
-    const settled = turn.catch(() => undefined)
+    // Who gives up waiting does not let the next one in: the one before both may still be at work.
+    const settled = Promise.allSettled([before, turn])
     this.#queues.set(name, settled)
-    try {
-      return await turn
-    } finally {
+    void settled.then(() => {
       if (this.#queues.get(name) === settled) this.#queues.delete(name)
-    }
+    })
+    return turn
   }
 
   async #takeTurn<T>(
@@ -38,7 +39,7 @@ export class PaymentLocks {
     work: () => Promise<T>,
     before: Queue | undefined,
   ): Promise<T | undefined> {
-    await before
+    if (before !== undefined && !(await this.#isOver(before))) return undefined
     const lock = new DistributedLock({ ...this.#deps, name: `payment:${name}` })
     if ((await lock.acquire()) === undefined) return undefined
     // Work may take longer than a lease of the ledger.
@@ -51,6 +52,20 @@ export class PaymentLocks {
       // The buyer need not wait for it, and the next payment of this process takes the lock after it.
       void lock.release(undefined)
     }
+  }
+
+  /** Whether the payments before this one end while it waits. */
+  #isOver(before: Queue): Promise<boolean> {
+    return new Promise((resolve) => {
+      const stop = this.#deps.every(LOCK_PATIENCE_MS, () => {
+        stop()
+        resolve(false)
+      })
+      void before.then(() => {
+        stop()
+        resolve(true)
+      })
+    })
   }
 }
 

@@ -71,7 +71,7 @@ async function locked(
   if (done !== undefined) return done
   if (lease.record.state === 'reserved') await lease.delete()
   else await lease.release()
-  return { kind: 'refused', refusal: BUSY }
+  return { kind: 'refused', refusal: (await request.payment.busy?.()) ?? BUSY }
 }
 
 const BUSY: Refusal = {

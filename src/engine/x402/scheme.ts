@@ -29,6 +29,8 @@ export interface Scheme {
    * scheme. Nothing outside a scheme changes the spelling of a payer.
    */
   payerKey(text: string): string | undefined
+  /** Whether a payload may buy nothing (`SchemeAction`). */
+  readonly takesActions?: boolean
   /** Reads the `payload` of a payment on one of its networks: never trusts, never asks anybody. */
   decode(payload: PaymentPayload): DecodedScheme
   /**

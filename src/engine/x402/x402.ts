@@ -97,6 +97,7 @@ export function createX402({
   }
   const protocol: Protocol = {
     name: 'x402',
+    takesActions: schemes.some(({ takesActions, offers }) => takesActions === true && offers.length > 0),
     // A signed payment contains its own validity.
     longestWork: Infinity,
     payerKeys: (text) => [...new Set(schemes.flatMap((scheme) => scheme.payerKey(text) ?? []))],

@@ -111,6 +111,7 @@ export function openChannels(
     }
     return {
       name: SCHEME,
+      takesActions: true,
       offers,
       knows: (network) => all.has(network),
       payerKey: evmPayerKey,

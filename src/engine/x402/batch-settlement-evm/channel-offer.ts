@@ -2,6 +2,7 @@ import type { Address } from '../../base/address.ts'
 import { offerOf, type AcceptedNetwork } from '../exact-evm/accepted-network.ts'
 import type { NetworkOffer } from '../requirements.ts'
 import type { ChannelTerms } from './channel-network.ts'
+import { depositSeconds } from './deposit.ts'
 import { SCHEME } from './wire.ts'
 
 /** What scheme batch-settlement offers on a network, to be claimed with the key of `receiverAuthorizer`. */
@@ -10,9 +11,10 @@ export function channelOffer(
   receiverAuthorizer: Address | '',
   { withdrawDelay, leastDeposit }: Pick<ChannelTerms, 'withdrawDelay' | 'leastDeposit'>,
 ): NetworkOffer {
-  const { extra, ...offer } = offerOf(network)
+  const { extra, timeoutSeconds, ...offer } = offerOf(network)
   return {
     ...offer,
+    timeoutSeconds: depositSeconds(timeoutSeconds),
     scheme: SCHEME,
     prices: ['fixed', 'metered'],
     extra: {

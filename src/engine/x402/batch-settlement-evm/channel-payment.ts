@@ -20,7 +20,7 @@ import type { ChannelMirror } from './channel-mirror.ts'
 import { usable } from './channel-mirror.ts'
 import { creditOf, type ChannelNetwork } from './channel-network.ts'
 import type { ChannelPayload } from './channel-payload.ts'
-import { checkDeposit, isSignedByPayer, makeDeposit, simulateDeposit } from './deposit.ts'
+import { checkDeposit, depositSeconds, isSignedByPayer, makeDeposit, simulateDeposit } from './deposit.ts'
 import type { Deposit } from './sent-deposit.ts'
 import { mirrored, refresh, CANNOT_READ } from './refresh-mirror.ts'
 import { channelIdOf, voucherDigest } from './typed-data.ts'
@@ -48,7 +48,8 @@ export function channelPayment(
     mirror: ChannelMirror,
     code: Refusal['code'],
     detail: string,
-  ): Refusal => corrective(network.id, id, account, mirror, { code, detail })
+    leastDeposit?: bigint,
+  ): Refusal => corrective(network.id, id, account, mirror, { code, detail, leastDeposit })
 
   /** Whether the voucher continues the channel where it stands. */
   const fits = (account: ChannelAccount | undefined, mirror: ChannelMirror): Refusal | undefined => {
@@ -79,6 +80,7 @@ export function channelPayment(
       mirror,
       'invalid_batch_settlement_evm_cumulative_amount_mismatch',
       `the channel holds ${held}, which is less than the ceiling ${ceiling}: add a deposit`,
+      ceiling - held > on.terms.leastDeposit ? ceiling - held : undefined,
     )
   }
 
@@ -103,7 +105,11 @@ export function channelPayment(
       return bought.key
     },
     check: ({ endpoint, price, settle, timeoutSeconds = offer.timeoutSeconds }, now) => {
-      const asked = requirementsOf({ ...offer, timeoutSeconds }, price, settle)
+      const asked = requirementsOf(
+        { ...offer, timeoutSeconds: depositSeconds(timeoutSeconds) },
+        price,
+        settle,
+      )
       // The least deposit follows the prices: who has signed for an older one is not turned away.
       if (!matches(accepted, withoutFloor(asked), sameAddress))
         return refuse(
@@ -136,8 +142,23 @@ export function channelPayment(
       if (covers(account, mirror, added) !== undefined) mirror = (await refresh(on, id)) ?? mirror
       const uncovered = covers(account, mirror, added)
       if (uncovered !== undefined) return uncovered
-      if (ceiling - BigInt(mirror.claimed) > mostUnclaimed(on, mirror, amount)) return OWES_TOO_MUCH
+      // Where it holds less than it owes, nothing but a deposit lets it be claimed.
+      const isShort = deposit !== undefined && chargedOf(account, mirror) > BigInt(mirror.balance)
+      if (!isShort && ceiling - BigInt(mirror.claimed) > mostUnclaimed(on, mirror, amount))
+        return OWES_TOO_MUCH
       return deposit === undefined ? undefined : simulateDeposit(on, deposit)
+    },
+    // Clients sign again when they are told where the channel stands; told that it is busy, they give up.
+    busy: async () => {
+      const { account } = await readAccount(ledger, network.id, id)
+      const mirror = await mirrored(on, id)
+      if (mirror === undefined) return CANNOT_READ
+      return correct(
+        account,
+        mirror,
+        'invalid_batch_settlement_evm_cumulative_amount_mismatch',
+        'another call of this channel is being worked on; nothing was charged for this one',
+      )
     },
     release: () => undefined,
     commit: async (charged): Promise<Charge> => {

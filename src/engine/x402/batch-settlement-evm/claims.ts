@@ -1,9 +1,9 @@
 import type { Address } from '../../base/address.ts'
 import { lookAtBlocks } from '../../chains/evm/finality.ts'
 import { isRevert } from '../../chains/evm/json-rpc.ts'
+import { poll } from '../../base/poll.ts'
 import type { BlockReference } from '../../ledger/payment-record.ts'
-import type { SchemeState } from '../../ledger/scheme-state.ts'
-import { changeAccount, listAccounts, PREFIX, readAccount, type ChannelAccount } from './channel-account.ts'
+import { changeAccount, listAccounts, readAccount, type ChannelAccount } from './channel-account.ts'
 import { claimCall, readUnsettled, settleCall, type ClaimRow } from './channel-calls.ts'
 import type { ChannelId } from '../../base/channel-config.ts'
 import { readMirror, updateMirror, usable, type ChannelMirror } from './channel-mirror.ts'
@@ -13,6 +13,7 @@ import { rowOf, signClaim } from './claim-row.ts'
 import { CHANNELS } from '../../base/channel-contracts.ts'
 import { refresh } from './refresh-mirror.ts'
 import { endRefund } from './refund.ts'
+import { listClaims, readClaim, recordClaim, type SentClaim } from './sent-claim.ts'
 
 /** Channels of one transaction: about 2.6 million gas, far below the limit of every network. */
 const MOST_ROWS = 100
@@ -28,6 +29,8 @@ const GIVEN_UP_MS = 900_000
 /** A channel that could not be claimed is tried again after this long: less than the shortest withdrawal. */
 const SET_ASIDE_MS = 600_000
 const GAS_SETTLE = 120_000n
+/** How an operator waits for claims that are under way: longer than UNSENT_MS and a block. */
+const UNDER_WAY_PACE = { first: 500, factor: 1, longest: 500, patience: 30_000 }
 
 /** Which channels are claimed: those that are due, or all that owe something. */
 export type ClaimScope = 'due' | 'all'
@@ -45,16 +48,6 @@ export interface ClaimRound {
   readonly transactions: readonly string[]
   /** Channels whose claim the contract does not take. */
   readonly setAside: number
-}
-
-/** A claim in the ledger, from before it is sent until its block is final. */
-interface SentClaim {
-  readonly hash: string
-  readonly channels: readonly ChannelId[]
-  /** Milliseconds since the epoch. */
-  readonly at: number
-  /** Undefined while no block contains it. */
-  readonly block?: BlockReference
 }
 
 interface Due {
@@ -77,7 +70,7 @@ export function unclaimedOf(
  * Claiming the same twice changes nothing, so that whatever was left by a process that has died is claimed again.
  */
 export async function claimChannels(on: ChannelNetwork, scope: ClaimScope): Promise<ClaimRound> {
-  const { underWay, isPayoutDue } = await followClaims(on)
+  const { underWay, isPayoutDue } = await (scope === 'all' ? awaitClaims(on) : followClaims(on))
   const { due, receivers } = await gather(on, scope, underWay)
   const { network } = on
   const round = {
@@ -118,7 +111,9 @@ async function gather(
     if (account.refund !== undefined && account.refund.result === undefined)
       await lookAtRefund(on, id, account)
     if (underWay.has(id) || (scope === 'due' && isSetAside(on, account))) continue
-    const { mirror = await refresh(on, id) } = await readMirror(on.ledger, on.network.id, id)
+    const known = scope === 'all' ? undefined : (await readMirror(on.ledger, on.network.id, id)).mirror
+    // An operator asks the chain: what is known here may have been undone a moment ago.
+    const mirror = known ?? (await refresh(on, id))
     const row = mirror === undefined ? undefined : rowOf(account, mirror)
     if (mirror === undefined || row === undefined) continue
     if (scope === 'all' || isDue(on, account, mirror)) due.push({ id, row, claimed: BigInt(mirror.claimed) })
@@ -219,20 +214,29 @@ async function split(
 ): Promise<void> {
   const [only] = rows
   if (only === undefined) return
-  if (rows.length === 1) return setAside(on, only, round)
+  if (rows.length === 1) return setAside(on, only, key, round)
   const middle = Math.ceil(rows.length / 2)
   await claimRows(on, rows.slice(0, middle), key, round)
   await claimRows(on, rows.slice(middle), key, round)
 }
 
-/** The channel is not claimed for a while, unless something is bought through it, or an operator claims all. */
-async function setAside(on: ChannelNetwork, { id, row }: Due, round: Counted): Promise<void> {
+/** Claims what the channel holds. For the rest it is not claimed for a while, unless something is bought through it, or an operator claims all. */
+async function setAside(
+  on: ChannelNetwork,
+  { id, row }: Due,
+  key: `0x${string}`,
+  round: Counted,
+): Promise<void> {
   const mirror = await refresh(on, id)
   if (mirror === undefined) return
-  const reason =
-    BigInt(mirror.balance) < row.total
-      ? `the channel holds ${mirror.balance}, which is less than the ${row.total} that were charged`
-      : 'the contract does not take the claim'
+  const [held, claimed] = [BigInt(mirror.balance), BigInt(mirror.claimed)]
+  const isShort = held < row.total
+  // A withdrawal, or a deposit that a reorganization has undone, leaves less than was charged: better that than nothing.
+  if (isShort && held > claimed)
+    await claimRows(on, [{ id, row: { ...row, total: held }, claimed }], key, round)
+  const reason = isShort
+    ? `the channel holds ${mirror.balance}, which is less than the ${row.total} that were charged`
+    : 'the contract does not take the claim'
   const stored = await readAccount(on.ledger, on.network.id, id)
   if (stored.account === undefined) return
   const aside = { reason, at: on.clock.now() }
@@ -271,29 +275,6 @@ async function settle(on: ChannelNetwork, receiver: Address, round: Counted): Pr
   round.transactions.push(outcome.receipt.hash)
 }
 
-function claimName(network: string, hash: string): string {
-  return `${PREFIX}claim:${network}:${hash}`
-}
-
-async function recordClaim({ ledger, network }: ChannelNetwork, claim: SentClaim): Promise<void> {
-  const previous = await ledger.states.get(claimName(network.id, claim.hash))
-  if (!(await ledger.commit([], [{ previous, next: JSON.stringify(claim) }])))
-    throw new Error('a claim was recorded by two processes')
-}
-
-async function readClaim(
-  { ledger, network }: ChannelNetwork,
-  hash: string,
-): Promise<{ readonly state: SchemeState; readonly claim: SentClaim | undefined }> {
-  return parse(await ledger.states.get(claimName(network.id, hash)))
-}
-
-function parse(state: SchemeState): { readonly state: SchemeState; readonly claim: SentClaim | undefined } {
-  if (state.text === '') return { state, claim: undefined }
-  const claim: SentClaim = JSON.parse(state.text)
-  return { state, claim }
-}
-
 interface Following {
   /** Channels with a claim that may still be mined. */
   readonly underWay: ReadonlySet<ChannelId>
@@ -301,16 +282,31 @@ interface Following {
   readonly isPayoutDue: boolean
 }
 
+/** Waits for claims that may still be mined, and for those that a reorganization has put back into the pool. */
+async function awaitClaims(on: ChannelNetwork): Promise<Following> {
+  let last = await followClaims(on)
+  let isPayoutDue = last.isPayoutDue
+  const done = await poll(on.clock, UNDER_WAY_PACE, async () => {
+    if (last.underWay.size === 0) return last
+    await on.clock.sleep(UNDER_WAY_PACE.first)
+    last = await followClaims(on)
+    isPayoutDue ||= last.isPayoutDue
+    return undefined
+  })
+  if (done === undefined && last.underWay.size > 0)
+    on.report(`claims of ${last.underWay.size} channels are in no block yet: ask again later`)
+  return { underWay: last.underWay, isPayoutDue }
+}
+
 /** Looks at the claims that are not final: of this process, and of those that have died. */
 async function followClaims(on: ChannelNetwork): Promise<Following> {
   const { ledger, network, clock } = on
   const underWay = new Set<ChannelId>()
   let isPayoutDue = false
-  for await (const state of ledger.states.list(claimName(network.id, ''))) {
-    const { claim } = parse(state)
-    if (claim === undefined) continue
+  for await (const { state, claim } of listClaims(on)) {
     const followed = await follow(on, claim)
-    if (followed.kind === 'mined' || followed.kind === 'over') isPayoutDue = true
+    const isFurther = followed.kind === 'mined' || followed.kind === 'over'
+    if (isFurther && claim.isRefund !== true) isPayoutDue = true
     if (followed.kind === 'under way') for (const id of claim.channels) underWay.add(id)
     else if (followed.kind === 'over') {
       await ledger.commit([], [{ previous: state, next: undefined }])

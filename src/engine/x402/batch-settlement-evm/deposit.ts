@@ -1,7 +1,8 @@
 import { sameAddress } from '../../base/address.ts'
-import { VALIDITY_MARGIN_S } from '../../base/money-times.ts'
+import { DEPOSIT_MARGIN_S, DEPOSIT_VALID_S } from '../../base/money-times.ts'
 import type { Refusal } from '../../base/errors.ts'
 import { balanceOf, isUsed } from '../../chains/evm/eip3009/token-state.ts'
+import { blockOf } from '../../chains/evm/finality.ts'
 import { isRevert } from '../../chains/evm/json-rpc.ts'
 import type { OwnTransaction } from '../../ledger/payment-record.ts'
 import { recoverSigner, splitSignature } from '../../chains/evm/signature.ts'
@@ -27,6 +28,11 @@ export function isSignedByPayer(on: ChannelNetwork, { id, config, signed }: Depo
   return signer !== undefined && sameAddress(signer, config.payer)
 }
 
+/** How long a deposit has to be valid, in seconds, where payments are for so many. */
+export function depositSeconds(timeoutSeconds: number): number {
+  return Math.max(timeoutSeconds, DEPOSIT_VALID_S)
+}
+
 /** Whether a deposit is large enough and valid long enough; `seconds`: now, since the epoch. */
 export function checkDeposit(
   { terms: { leastDeposit } }: ChannelNetwork,
@@ -38,7 +44,7 @@ export function checkDeposit(
       code: 'invalid_batch_settlement_evm_deposit_below_min_deposit',
       detail: `the deposit is ${amount}; the offer asks for ${leastDeposit} at least`,
     }
-  if (BigInt(validBefore) < BigInt(seconds + VALIDITY_MARGIN_S) || BigInt(validAfter) > BigInt(seconds))
+  if (BigInt(validBefore) < BigInt(seconds + DEPOSIT_MARGIN_S) || BigInt(validAfter) > BigInt(seconds))
     return { code: 'deadline_too_short', detail: 'the deposit is not valid now, or not for long enough' }
   return undefined
 }
@@ -107,7 +113,7 @@ export function sendDeposit(
 /** Brings a deposit into its channel. */
 export async function makeDeposit(on: ChannelNetwork, deposit: Deposit): Promise<Deposited> {
   const { id } = deposit
-  const outcome = await sendDeposit(on, deposit, ({ hash }) => recordDeposit(on, deposit, hash))
+  const outcome = await sendDeposit(on, deposit, ({ hash }) => recordDeposit(on, deposit, { hash }))
   switch (outcome.kind) {
     case 'mined': {
       const { receipt } = outcome
@@ -116,6 +122,7 @@ export async function makeDeposit(on: ChannelNetwork, deposit: Deposit): Promise
           sameAddress(each.address, CHANNELS) && each.topics[0] === DEPOSITED && channelOf(each) === id,
       )
       if (log === undefined) return failed('the deposit has left no trace')
+      await recordDeposit(on, deposit, { hash: receipt.hash, ...blockOf(receipt) })
       const balance = BigInt(`0x${log.data.slice(66, 130)}`).toString()
       await noteMined(on, id, { balance, readAt: on.clock.now() })
       return { kind: 'taken', transaction: receipt.hash }

@@ -14,6 +14,7 @@ import { BAD_VOUCHER, checkConfig, isAuthorized } from './channel-payment.ts'
 import type { ChannelPayload } from './channel-payload.ts'
 import { sendCall } from './channel-transaction.ts'
 import { signClaim, rowOf } from './claim-row.ts'
+import { recordClaim } from './sent-claim.ts'
 import { CHANNELS } from '../../base/channel-contracts.ts'
 import { CANNOT_READ, refresh } from './refresh-mirror.ts'
 import { refundDigest } from './typed-data.ts'
@@ -95,7 +96,8 @@ async function carryOut(
     gas: GAS_REFUND,
     expires: clock.now() + EXPIRES_MS,
     payer: config.payer,
-    record: async () => undefined,
+    // It claims too: what a reorganization undoes of that is claimed again.
+    record: ({ hash }) => recordClaim(on, { hash, channels: [id], at: clock.now(), isRefund: true }),
   })
   if (outcome.kind === 'unknown') return refused(UNDER_WAY)
   if (outcome.kind !== 'mined') {

@@ -20,17 +20,19 @@ export interface SentDeposit extends Deposit {
   readonly hash: string
   /** Undefined while no block contains it. */
   readonly block?: BlockReference
+  /** A block has contained it: its payer counts on it, whatever the channel owes. */
+  readonly isUndone?: true
 }
 
-/** Keeps a deposit before it is sent in a transaction. */
+/** Keeps a deposit: before it is sent in a transaction, and when that is in a block. */
 export async function recordDeposit(
   { ledger, network }: ChannelNetwork,
   { id, config, signed }: Deposit,
-  hash: string,
+  sent: Pick<SentDeposit, 'hash' | 'block' | 'isUndone'>,
 ): Promise<void> {
-  const previous = await ledger.states.get(depositName(network.id, hash))
-  const sent: SentDeposit = { id, config, signed, hash }
-  await ledger.commit([], [{ previous, next: JSON.stringify(sent) }])
+  const previous = await ledger.states.get(depositName(network.id, sent.hash))
+  const next: SentDeposit = { id, config, signed, ...sent }
+  await ledger.commit([], [{ previous, next: JSON.stringify(next) }])
 }
 
 /** Every deposit that is not final. */

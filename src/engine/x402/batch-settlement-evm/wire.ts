@@ -23,6 +23,11 @@ export function channelState(
   }
 }
 
+interface Correction extends Pick<Refusal, 'code' | 'detail'> {
+  /** What a deposit has to bring, where that is more than usual; in atomic units. */
+  readonly leastDeposit?: bigint | undefined
+}
+
 /**
  * Tells the payer of a channel where it stands, from which its client signs a voucher that is right. Only for a request
  * whose signature was verified: vouchers are public once they are claimed.
@@ -32,7 +37,7 @@ export function corrective(
   id: ChannelId,
   account: ChannelAccount | undefined,
   mirror: ChannelMirror,
-  { code, detail }: Pick<Refusal, 'code' | 'detail'>,
+  { code, detail, leastDeposit }: Correction,
 ): Refusal {
   const charged = chargedOf(account, mirror)
   const voucher = account?.voucher
@@ -41,7 +46,11 @@ export function corrective(
     voucher === undefined || BigInt(voucher.ceiling) < charged
       ? {}
       : { voucherState: { signedMaxClaimable: voucher.ceiling, signature: voucher.signature } }
-  const extra = { channelState: channelState(id, mirror, charged.toString()), ...voucherState }
+  const extra = {
+    channelState: channelState(id, mirror, charged.toString()),
+    ...voucherState,
+    ...(leastDeposit === undefined ? {} : { minDeposit: leastDeposit.toString() }),
+  }
   return { code, detail, reoffer: { scheme: SCHEME, network, extra } }
 }
 

@@ -141,6 +141,40 @@ t.test('gives back what is left of a channel, after what it owes is claimed', as
   })
 })
 
+t.test('gives a client of the SDK its refund by GET at a route that is sold by POST', async (t) => {
+  const shop = await openClosing(t)
+  const key = await shop.wallet()
+  const buyer = channelClient(key, shop.chain.rpcUrl)
+  const buy = { method: 'POST', body: '{"n":3}', headers: { 'Content-Type': 'application/json' } }
+  const bought = await buyer.fetch(`${shop.url}/paid/posted`, buy)
+  t.equal(bought.status, 200, await bought.text())
+  const runs = shop.upstream.runs()
+  const voucher = await (await handmade(shop, key)).voucher(2000)
+  const refused = await send(shop, '/paid/posted', voucher)
+  t.equal(refused.status, 405, 'nothing is sold by GET')
+  t.match(await buyer.scheme.refund(`${shop.url}/paid/posted`), { success: true, amount: '99000' })
+  t.equal(shop.upstream.runs(), runs)
+})
+
+t.test('claims by command right after a reorganization what it has undone', async (t) => {
+  const shop = await openClosing(t)
+  const contract = contractReader(shop.chain.rpcUrl)
+  const channel = await handmade(shop, await shop.wallet())
+  t.equal((await send(shop, '/paid/work', await channel.deposit(1000, 100_000))).status, 200)
+  t.equal((await send(shop, '/paid/work?n=2', await channel.voucher(2000))).status, 200)
+  t.equal((await claimNow(shop)).code, 0)
+  t.equal(await shop.chain.balance(shop.payTo), 2n * PRICE)
+  // The claim and the payout.
+  await shop.onchain.undo(2)
+  t.equal(await shop.chain.balance(shop.payTo), 0n)
+  const again = await claimNow(shop)
+  t.equal(again.code, 0, again.stderr)
+  t.strictSame(
+    [(await contract.channel(channel.id)).claimed, await shop.chain.balance(shop.payTo)],
+    [2n * PRICE, 2n * PRICE],
+  )
+})
+
 t.test('claims channels of an earlier key, and opens new ones for the present one', async (t) => {
   const [old, next] = [randomKey(), randomKey()]
   const shop = await openClosing(t, { CHANNEL_AUTHORIZER_KEY: old })
