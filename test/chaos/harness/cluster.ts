@@ -104,7 +104,7 @@ export async function openCluster(settings: ClusterSettings): Promise<Cluster> {
       await start(index)
     },
     killStore: store.kill,
-    shown: operator.figures,
+    shown: () => operator.figures(),
     listed: async () => {
       const args = ['payments', 'list', '--totals', '--json', '--data-dir', dataDir]
       const { stdout, stderr } = await runProgram(args, env)
