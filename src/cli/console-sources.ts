@@ -4,7 +4,7 @@ import { readerOfKept, type KeptRevisions } from '../engine/app/kept-revisions.t
 import type { OpenRatecard } from '../engine/app/ratecard.ts'
 import { systemRuntime } from '../engine/base/runtime.ts'
 import type { Catalog } from '../engine/catalog/catalog.ts'
-import { compileText, loadCatalog } from '../engine/catalog/load-catalog.ts'
+import { compileText } from '../engine/catalog/load-catalog.ts'
 import { documentNames } from '../engine/documents/all.ts'
 import { refundPayment } from '../engine/refunds/refund.ts'
 import { UsageStore } from '../engine/usage/usage-store.ts'
@@ -48,7 +48,7 @@ export function consoleSources(settings: SourceSettings): ConsoleSources {
     ledgerFile,
     ownPayers,
     payerKeys,
-    catalogReport: remembered(() => reportOf(settings), service),
+    catalogReport: remembered(() => reportOf(settings), app),
     refund:
       refundKey === undefined
         ? undefined
@@ -68,10 +68,10 @@ export function consoleSources(settings: SourceSettings): ConsoleSources {
 }
 
 /** Worked out once for each revision: a large catalog takes a moment. */
-function remembered(work: () => CatalogReport, service: OpenRatecard['service']): () => CatalogReport {
+function remembered(work: () => CatalogReport, { service, warnings }: OpenRatecard): () => CatalogReport {
   let last: { readonly of: readonly unknown[]; readonly report: CatalogReport } | undefined
   return () => {
-    const of = [service.revision().catalog, service.refused()]
+    const of = [service.revision().catalog, service.refused(), warnings()]
     if (last === undefined || of.some((each, place) => each !== last?.of[place]))
       last = { of, report: work() }
     return last.report
@@ -85,7 +85,7 @@ function reportOf({ app, file, baseUrl, kept, before }: SourceSettings): Catalog
   const earlier = before() ?? keptBefore(kept, served)
   return {
     file,
-    warnings: warningsIn(file),
+    warnings: app.warnings().map(({ message, position }) => ({ message, line: position.line })),
     difference:
       earlier === undefined
         ? undefined
@@ -93,18 +93,6 @@ function reportOf({ app, file, baseUrl, kept, before }: SourceSettings): Catalog
             before: earlier.revision,
             ...compare(catalogSnapshot(earlier, baseUrl), catalogSnapshot(served, baseUrl)),
           },
-  }
-}
-
-/** A file that cannot be served has no warnings: the page says why it is refused. */
-function warningsIn(file: string): CatalogReport['warnings'] {
-  try {
-    return loadCatalog(file, KNOWN).warnings.map(({ message, position }) => ({
-      message,
-      line: position.line,
-    }))
-  } catch {
-    return []
   }
 }
 

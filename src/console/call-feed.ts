@@ -73,7 +73,7 @@ export class CallFeed {
       operation,
       payment: id,
       signedAt: createdAt,
-      askedAt: this.#link(operation),
+      askedAt: this.#link(operation, createdAt),
     }
     this.#put({
       ...call,
@@ -89,15 +89,16 @@ export class CallFeed {
   }
 
   /** The 402 before a payment, where only one can be meant: it leaves the list, since the call goes on. */
-  #link(operation: string): number | undefined {
-    const now = this.#now()
+  #link(operation: string, signedAt: number): number | undefined {
     const waiting = [...this.#calls.values()].filter(
       (call) =>
         call.operation === operation &&
         call.signedAt === undefined &&
         !call.probe &&
         call.trouble === undefined &&
-        now - (call.askedAt ?? 0) < LINKED_MS,
+        call.askedAt !== undefined &&
+        call.askedAt <= signedAt &&
+        signedAt - call.askedAt < LINKED_MS,
     )
     const [one, another] = waiting
     if (one === undefined || another !== undefined) return undefined

@@ -11,7 +11,16 @@ export interface ConsoleKeys {
 
 /** The path of the address that is printed. */
 export const ENTRANCE = '/enter'
-const COOKIE = 'ratecard_console'
+
+/**
+ * Cookies of one host are shared by all its ports, so each console has a name of its own: by the port that the browser
+ * asks, which differs from the one it listens on behind a tunnel.
+ */
+function cookieNameOf({ host = '' }: IncomingHttpHeaders): string {
+  return `ratecard_console_${/:(\d{1,5})$/.exec(host)?.[1] ?? HTTP_PORT}`
+}
+
+const HTTP_PORT = '80'
 
 /** Who may see the console: browsers on this machine, or at the end of a tunnel, that have opened a printed address. */
 export class ConsoleAccess {
@@ -35,17 +44,18 @@ export class ConsoleAccess {
   }
 
   /** The cookie of a browser that shows the token; from then on another token counts. Undefined for a wrong or used one. */
-  enter(token: string | null): string | undefined {
+  enter(token: string | null, headers: IncomingHttpHeaders): string | undefined {
     if (token === null || !isSame(token, this.#token)) return undefined
     this.#token = this.#secret()
-    return `${COOKIE}=${this.#session}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${COOKIE_SECONDS}`
+    return `${cookieNameOf(headers)}=${this.#session}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${COOKIE_SECONDS}`
   }
 
-  hasEntered({ cookie = '' }: IncomingHttpHeaders): boolean {
-    return cookie
+  hasEntered(headers: IncomingHttpHeaders): boolean {
+    const start = `${cookieNameOf(headers)}=`
+    return (headers.cookie ?? '')
       .split(';')
       .map((each) => each.trim())
-      .some((each) => each.startsWith(`${COOKIE}=`) && isSame(each.slice(COOKIE.length + 1), this.#session))
+      .some((each) => each.startsWith(start) && isSame(each.slice(start.length), this.#session))
   }
 
   #secret(): string {

@@ -60,7 +60,7 @@ export function createConsole(settings: ConsoleSettings, now: () => number): Con
       return
     }
     if (method === 'GET' && pathname === ENTRANCE) {
-      const cookie = access.enter(query.get('token'))
+      const cookie = access.enter(query.get('token'), headers)
       if (cookie === undefined)
         return refuse(
           response,

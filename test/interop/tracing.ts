@@ -1,9 +1,11 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { listening } from '../support/http.ts'
+import { blocksOf } from '../support/markdown.ts'
 import { stockFetch } from '../support/payment.ts'
 import { readSandboxFile, startServer } from '../support/server.ts'
 
@@ -89,6 +91,63 @@ t.test('shows a purchase to the official SDK as parts of the trace of its buyer'
   const said = JSON.stringify(spans)
   t.notMatch(said, /Tromso-secret|signature|0x[0-9a-fA-F]{40}/, 'neither arguments nor addresses')
 })
+
+t.test('sends the spans to a collector, registered as the page on tracing says', async (t) => {
+  const received: Buffer[] = []
+  const asked = new Set<string>()
+  const collector = await listening(
+    createServer((request, response) => {
+      asked.add(`${request.method} ${request.url} ${request.headers['content-type']}`)
+      void buffer(request).then((body) => {
+        received.push(body)
+        response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end()
+      })
+    }),
+  )
+  t.teardown(() => collector.close())
+  const [registration] = blocksOf('docs/tracing.md').filter(({ text }) => text.includes('sdk.start()'))
+  // Beside the packages that it imports.
+  const file = fileURLToPath(new URL(`node_modules/.tracing-${process.pid}.mjs`, import.meta.url))
+  writeFileSync(file, registration?.text ?? '')
+  t.teardown(() => rmSync(file))
+  await buy({ NODE_OPTIONS: `--import=${file}`, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
+  t.strictSame([...asked], ['POST /v1/traces application/x-protobuf'])
+  // opentelemetry/proto/collector/trace/v1: resource_spans, scope_spans, spans; then name.
+  const spans = received.flatMap((body) => membersOf(body, [1, 2, 2]))
+  const names = spans.flatMap((span) => membersOf(span, [5])).map(String)
+  for (const name of ['GET /paid/weather', 'verify', 'handler', 'GET upstream', 'settle', 'ledger commit'])
+    t.ok(names.includes(name), name)
+  const traces = spans.flatMap((span) => membersOf(span, [1])).map((id) => id.toString('hex'))
+  t.ok(traces.includes(TRACE), 'in the trace of the buyer')
+})
+
+/** The members of a Protocol Buffers message that a path of field numbers leads to. */
+function membersOf(message: Buffer, [first, ...rest]: readonly number[]): Buffer[] {
+  if (first === undefined) return [message]
+  const members: Buffer[] = []
+  let at = 0
+  const varint = (): number => {
+    let value = 0
+    for (let scale = 1; ; scale *= 128) {
+      const byte = message[at++] ?? 0
+      value += (byte & 127) * scale
+      if (byte < 128) return value
+    }
+  }
+  while (at < message.length) {
+    const tag = varint()
+    const type = tag & 7
+    if (type === 0) varint()
+    else if (type === 1) at += 8
+    else if (type === 5) at += 4
+    else {
+      const length = varint()
+      if (Math.floor(tag / 8) === first) members.push(message.subarray(at, at + length))
+      at += length
+    }
+  }
+  return members.flatMap((member) => membersOf(member, rest))
+}
 
 t.test('hands on nothing where no SDK is registered', async (t) => {
   await buy({})

@@ -1,5 +1,5 @@
 import type { Catalog } from '../catalog/catalog.ts'
-import { CatalogError, formatIssue } from '../catalog/issue.ts'
+import { CatalogError, formatIssue, type Issue } from '../catalog/issue.ts'
 import { markNow, type Mark } from '../catalog/load-catalog.ts'
 import { type CatalogPlace, type CatalogReader, type LoadedHandlers, readAtStart } from './catalog-thread.ts'
 import type { KeptRevisions } from './kept-revisions.ts'
@@ -20,9 +20,15 @@ export class CatalogSource {
   readonly #settings: CatalogSourceSettings
   /** The last revision that came from the file. */
   #fromFile: { readonly revision: string; readonly files: ReadonlyMap<string, Mark> } | undefined
+  #warnings: readonly Issue[] = []
 
   constructor(settings: CatalogSourceSettings) {
     this.#settings = settings
+  }
+
+  /** Of the file as it was read last; none while it cannot be served. */
+  get warnings(): readonly Issue[] {
+    return this.#warnings
   }
 
   /** The revision to be served now. Rejects with `CatalogError`. */
@@ -70,10 +76,12 @@ export class CatalogSource {
   async #readFile(reader: CatalogReader, loaded: LoadedHandlers): Promise<Catalog> {
     const { place, baseUrl, kept, log, noteFiles } = this.#settings
     const files = new Map<string, Mark>()
+    this.#warnings = []
     const watched = kept === undefined ? [] : [[kept.rollbackFile, markNow(kept.rollbackFile)] as const]
     try {
       const { catalog, warnings, text } = await reader(place, loaded, baseUrl, files)
       const file = typeof place === 'string' ? place : 'catalog.yaml'
+      this.#warnings = warnings
       for (const issue of warnings) log(formatIssue(issue, file, text))
       this.#fromFile = { revision: catalog.revision, files }
       return catalog

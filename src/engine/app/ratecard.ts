@@ -25,6 +25,7 @@ import type { RatecardOptions } from './ratecard-options.ts'
 import type { OptionNames } from './option-names.ts'
 import { SETTINGS } from '../../settings.ts'
 import { ResourceStack } from '../base/resource-stack.ts'
+import type { Issue } from '../catalog/issue.ts'
 import type { Mark } from '../catalog/load-catalog.ts'
 import { inOrder } from '../x402/x402.ts'
 import {
@@ -129,6 +130,8 @@ export interface OpenRatecard extends Ratecard {
   readonly titles: { readonly ledger: string; readonly cache: string }
   /** Who is paid, and what settles. */
   readonly payments: PaymentConfig
+  /** Of the catalog file as it was read last. */
+  readonly warnings: () => readonly Issue[]
 }
 
 /** Like `createRatecard`, for a host. */
@@ -196,6 +199,7 @@ export async function openRatecard(declared: RatecardOptions, host: Host): Promi
       ...app,
       ledger,
       titles: { ledger: title, cache: cache.title },
+      warnings: () => source.warnings,
       koa: app.service.koa,
       drain: () => app.service.drain(),
       callback: () => app.service.koa.callback(),

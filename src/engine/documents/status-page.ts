@@ -19,6 +19,8 @@ export function renderStatusPage(catalog: Catalog, facts: Facts, standing: Statu
   const { status, reasons, checked_at: checkedAt, days = [], funnel, routes, sources } = standing
   const idle = routes.filter((route) => !isCalled(route))
   const ready = idle.filter(({ availability }) => availability === 'available')
+  const asked = sources.filter(wasAsked)
+  const unasked = sources.filter((source) => !asked.includes(source))
   const json = placedDocuments(catalog, facts.baseUrl).find(({ name }) => name === 'status-json')
   return print({
     page: frameOf(catalog, facts, 'status'),
@@ -40,7 +42,10 @@ export function renderStatusPage(catalog: Catalog, facts: Facts, standing: Statu
     away: idle.filter((route) => !ready.includes(route)).map(routeRow),
     idle: ready.map(routeRow),
     idleCount: String(ready.length),
-    sources: sources.map(sourceRow),
+    hasSources: sources.length > 0,
+    sources: asked.map(sourceRow),
+    unasked: unasked.map(sourceRow),
+    unaskedCount: String(unasked.length),
     json: json?.paths[0] ?? '',
   })
 }
@@ -121,6 +126,10 @@ function latency(ms: number): string {
 /** Truncated, not rounded: only a route that never failed shows 100 %. */
 function percent(share: number): string {
   return `${Math.floor(share * 1_000) / 10} %`
+}
+
+function wasAsked({ asked, failed, drifted, skipped }: SourceStanding): boolean {
+  return asked + failed + drifted + skipped > 0
 }
 
 function sourceRow({

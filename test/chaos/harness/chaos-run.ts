@@ -7,6 +7,7 @@ import { Secrets } from '../../support/secrets.ts'
 import { buy, resendPayments, RETRY_STRATEGIES, type BuyerSettings, type Phase } from './buyer.ts'
 import { openCluster, type Cluster } from './cluster.ts'
 import { describeFindings } from './findings.ts'
+import { consoleMismatches, UNWRITTEN_MS, type ShownFigures } from './operator.ts'
 import { matchCharges } from './match-charges.ts'
 import { openMpp } from './mpp.ts'
 import type { PaymentMethod } from './payment-method.ts'
@@ -55,6 +56,12 @@ export interface ChaosResult {
   readonly recoveryMs: number
   /** Milliseconds for which buyers and chain stood still at most: an answer that came meanwhile was read late. */
   readonly longestStallMs: number
+  /** Pages of the console that were read during the run. */
+  readonly pagesRead: number
+  /** What the console showed in the end. */
+  readonly shown: ShownFigures
+  /** Where the console differs from the list of payments and the chain. */
+  readonly consoleMismatches: readonly string[]
   /** Names of secrets found in log lines and error bodies. */
   readonly leaked: readonly string[]
   /** Log lines of the processes about unexpected errors. */
@@ -107,6 +114,8 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosResult> {
     await Promise.all(buyers.map((buyer) => resendUnanswered(buyer)))
     await untilSettled(ledger)
     await untilEqual(ledger, method)
+    await untilCounted(running)
+    const [shown, listed] = [await running.shown(), await running.listed()]
     phase = 'ended'
     await ticking
     const output = await cluster.stop()
@@ -126,12 +135,16 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosResult> {
       unkeyed: upstream.unkeyed(),
     }
     const [totals, findings] = [countTotals(evidence), describeFindings(evidence)]
+    const told = consoleMismatches({ shown, listed, charges, records, log })
     return {
       totals,
       findings,
       log,
       recoveryMs,
       longestStallMs: Math.round(stalls.max / 1e6),
+      pagesRead: running.pagesRead(),
+      shown,
+      consoleMismatches: told,
       leaked: secrets.leaked(),
       unexpected: unexpectedIn(output),
     }
@@ -223,6 +236,20 @@ async function untilEqual(ledger: Ledger, method: PaymentMethod): Promise<void> 
     return ledgerMismatches({ charges: await method.charges(records), records, method }).length > 0
   }
   while (Date.now() - start < RECOVERY_MS && (await differ())) await delay(1_000)
+}
+
+/** Resolves when no process has written down more counts for longer than it takes to. */
+async function untilCounted({ shown }: Cluster): Promise<void> {
+  const start = Date.now()
+  const counts = async (): Promise<string> => {
+    const { settled, delivered } = await shown()
+    return `${settled} ${delivered}`
+  }
+  for (let last = '', now = await counts(); now !== last && Date.now() - start < RECOVERY_MS;) {
+    last = now
+    await delay(UNWRITTEN_MS)
+    now = await counts()
+  }
 }
 
 async function recordsOf(ledger: Ledger): Promise<PaymentRecord[]> {

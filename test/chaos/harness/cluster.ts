@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Ledger } from '../../../src/engine/ledger/ledger.ts'
-import { startServer, type RunningServer } from '../../support/server.ts'
+import { runProgram, startServer, type RunningServer } from '../../support/server.ts'
+import { createOperator, sumOf, type Money, type ShownFigures } from './operator.ts'
 import type { SeededRandom } from './seeded-random.ts'
 import type { PaymentMethod } from './payment-method.ts'
 import { openStore, type StoreName } from './store.ts'
@@ -23,6 +24,12 @@ export interface Cluster {
   readonly kill: (index: number) => Promise<void>
   /** The same for the store; undefined when the store is not a process. */
   readonly killStore: (() => Promise<void>) | undefined
+  /** What the console of the first process shows. */
+  readonly shown: () => Promise<ShownFigures>
+  /** What `payments list --totals` prints. */
+  readonly listed: () => Promise<Money>
+  /** Pages that were read in the console while processes were killed. */
+  readonly pagesRead: () => number
   /** Ends the processes; resolves to the output of all, including killed ones. */
   readonly stop: () => Promise<string>
   readonly close: () => Promise<void>
@@ -52,10 +59,14 @@ export async function openCluster(settings: ClusterSettings): Promise<Cluster> {
     CATALOG: catalog,
     UPSTREAM: upstream.url,
   }
+  const operator = createOperator()
   const servers: RunningServer[] = []
   const outputs: string[] = []
   const start = async (index: number): Promise<void> => {
-    servers[index] = await startServer({ args: ['--handlers', HANDLERS], dataDir, env })
+    const args = ['--handlers', HANDLERS, ...(index === 0 ? ['--console'] : [])]
+    const server = await startServer({ args, dataDir, env })
+    servers[index] = server
+    if (index === 0) await operator.open(server)
   }
   const serverAt = (index: number): RunningServer => {
     const server = servers[index]
@@ -63,6 +74,7 @@ export async function openCluster(settings: ClusterSettings): Promise<Cluster> {
     return server
   }
   const stop = async (): Promise<string> => {
+    await operator.close()
     await Promise.all(servers.map((server) => server.stop()))
     return [...outputs, ...servers.map((server) => server.output())].join('\n')
   }
@@ -92,8 +104,27 @@ export async function openCluster(settings: ClusterSettings): Promise<Cluster> {
       await start(index)
     },
     killStore: store.kill,
+    shown: () => operator.figures(),
+    listed: async () => {
+      const args = ['payments', 'list', '--totals', '--json', '--data-dir', dataDir]
+      const { stdout, stderr } = await runProgram(args, env)
+      if (stdout === '') throw new Error(stderr)
+      const { revenue }: Listed = JSON.parse(stdout)
+      return {
+        ...sumOf(revenue.money.map(({ amount }) => ({ payments: 0, amount }))),
+        payments: revenue.payments,
+      }
+    },
+    pagesRead: operator.read,
     stop,
     close,
+  }
+}
+
+interface Listed {
+  readonly revenue: {
+    readonly payments: number
+    readonly money: readonly { readonly amount: string }[]
   }
 }
 

@@ -52,6 +52,7 @@ const violations = [
   totals.unkeyed,
   totals.withoutEffect,
   result.log.wrongAnswers,
+  result.consoleMismatches.length,
 ]
 process.exitCode = violations.every((count) => count === 0) ? 0 : 1
 
@@ -61,6 +62,9 @@ function report({
   log,
   recoveryMs,
   longestStallMs,
+  pagesRead,
+  shown,
+  consoleMismatches,
   leaked,
   unexpected,
 }: ChaosResult): void {
@@ -96,12 +100,17 @@ function report({
     ['5xx', statuses.reduce((sum, [status, times]) => (status >= 500 ? sum + times : sum), 0)],
     ['recovered after', `${(recoveryMs / 1000).toFixed(1)} s`],
     ['longest stall of buyers', `${longestStallMs} ms`],
+    ['pages of the console read', pagesRead],
+    ['settled, in the console', shown.settled],
+    ['delivered, in the console', shown.delivered],
+    ['console, list, chain differ', consoleMismatches.length],
     ['leaked', leaked.length === 0 ? 'nothing' : leaked.join(', ')],
     ['unexpected errors', unexpected.length],
   ]
   console.log()
   for (const [name, value] of rows) console.log(`${name.padEnd(27)} ${value}`)
   for (const line of new Set(unexpected)) console.log(`  ${line}`)
+  for (const line of consoleMismatches) console.log(line)
   for (const line of findings) console.log(line)
 }
 

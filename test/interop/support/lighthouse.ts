@@ -1,13 +1,7 @@
-import { execFile } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { promisify } from 'node:util'
-
-const PACKAGE = 'lighthouse@13.5.0'
-const SHA512 = 'w/yYIwg7mP9pCwkcbAXRztnvKHua2dJnZaNptPLa1cEw+akr6lbsIDiUOLsQwvaiAUr0xvxdmwvAzl3pj3Np0A=='
-const MODULES = fileURLToPath(new URL('../node_modules/', import.meta.url))
+import lighthouse from 'lighthouse'
+import { chromium, type Browser } from 'playwright-core'
+import { freePort } from '../../support/reverse-proxy.ts'
 
 export interface Finding {
   readonly element: string
@@ -20,34 +14,51 @@ interface Tester {
   validate_manifest(text: string, label: string): boolean
 }
 
-/**
- * Lighthouse’s reading of an ARD manifest. Of the package only these files are used, so that its thirty dependencies
- * and its demand for a newer Node.js stay out: the archive is fetched, held against its checksum and unpacked.
- */
+const ARD = fileURLToPath(new URL('../node_modules/lighthouse/third-party/ard/ard.js', import.meta.url))
+
+/** Lighthouse’s reading of an ARD manifest. */
 export async function openConformanceTester(): Promise<Tester> {
-  const folder = join(MODULES, 'lighthouse')
-  const file = join(folder, 'third-party/ard/ard.js')
-  if (!existsSync(file)) await unpack(folder)
-  const { ConformanceTester }: { ConformanceTester: new () => Tester } = await import(
-    pathToFileURL(file).href
-  )
+  const { ConformanceTester }: { ConformanceTester: new () => Tester } = await import(pathToFileURL(ARD).href)
   return new ConformanceTester()
 }
 
-async function unpack(folder: string): Promise<void> {
-  const run = promisify(execFile)
-  mkdirSync(folder, { recursive: true })
-  const { stdout } = await run('npm', ['pack', PACKAGE, '--silent', '--pack-destination', folder])
-  const archive = join(folder, stdout.trim().split('\n').at(-1) ?? '')
-  const found = createHash('sha512').update(readFileSync(archive)).digest('base64')
-  if (found !== SHA512) throw new Error(`${PACKAGE} is not the archive it was: ${found}`)
-  await run('tar', [
-    '-xzf',
-    archive,
-    '-C',
-    folder,
-    '--strip-components=1',
-    'package/package.json',
-    'package/third-party/ard',
-  ])
+export interface Verdict {
+  /** Percent, by category. */
+  readonly scores: ReadonlyMap<string, number>
+  /** What has cost points. */
+  readonly faults: readonly string[]
+}
+
+export interface Auditor {
+  /** As Lighthouse audits a page by default: on a telephone with a slow line. `headers` go with every request. */
+  audit(url: string, headers?: Record<string, string>): Promise<Verdict>
+  close(): Promise<void>
+}
+
+/** A browser in which Lighthouse looks at pages. */
+export async function openAuditor(executablePath: string): Promise<Auditor> {
+  const port = await freePort()
+  const args = ['--no-sandbox', `--remote-debugging-port=${port}`]
+  const browser: Browser = await chromium.launch({ executablePath, args })
+  return {
+    audit: async (url, headers = {}) => {
+      const result = await lighthouse(url, { port, logLevel: 'error', extraHeaders: headers })
+      if (result === undefined) throw new Error(`Lighthouse says nothing about ${url}`)
+      const { categories, audits, runtimeError } = result.lhr
+      if (runtimeError !== undefined) throw new Error(`${url}: ${runtimeError.message}`)
+      const parts = Object.values(categories)
+      const faults = parts.flatMap(({ id, auditRefs }) =>
+        auditRefs
+          .filter(({ weight }) => weight > 0)
+          .flatMap(({ id: name }) => audits[name] ?? [])
+          .filter(({ score }) => score !== null && score < 1)
+          .map(({ title, score, displayValue = '' }) => `${id}: ${title} (${score}) ${displayValue}`),
+      )
+      return {
+        scores: new Map(parts.map(({ id, score }) => [id, Math.round((score ?? 0) * 100)])),
+        faults,
+      }
+    },
+    close: () => browser.close(),
+  }
 }

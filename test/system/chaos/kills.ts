@@ -5,7 +5,7 @@ import { runChaos } from '../../chaos/harness/chaos-run.ts'
 t.test(
   'charges and answers each purchase once while two processes with one store and one signer are killed four times',
   async (t) => {
-    const { totals, findings, log, leaked } = await runChaos({
+    const { totals, findings, log, leaked, pagesRead, consoleMismatches } = await runChaos({
       kills: 4,
       processes: 2,
       store: 'lmdb',
@@ -28,6 +28,8 @@ t.test(
     t.equal(totals.writeMismatches, 0, 'exactly the writes of charged payments are committed')
     t.equal(totals.unkeyed, 0, 'every call with effects has an idempotency key of its own')
     t.equal(totals.withoutEffect, 0, 'every charged call with effects has reached the upstream')
+    t.strictSame(consoleMismatches, [], 'the console shows the money of the ledger and the chain')
+    t.ok(pagesRead > 0, 'the console was read meanwhile')
     t.strictSame(leaked, [], 'logs and error bodies contain no secret')
     t.comment(JSON.stringify(totals))
     for (const line of findings) t.comment(line)

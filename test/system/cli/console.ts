@@ -93,7 +93,8 @@ t.test('shows nothing to strangers', async (t) => {
   t.equal(again.headers['set-cookie'], undefined)
   for (const [what, headers] of Object.entries({
     'no cookie': {},
-    'another cookie': { Cookie: 'ratecard_console=AAAA' },
+    'another cookie': { Cookie: `ratecard_console_${entrance.port}=AAAA` },
+    'the cookie of another console': { Cookie: Cookie.replace(entrance.port, '4022') },
     'another site': { Cookie, Origin: 'https://evil.example' },
     'another port': { Cookie, 'Sec-Fetch-Site': 'same-site' },
     'a link on another site': { Cookie, 'Sec-Fetch-Site': 'cross-site' },

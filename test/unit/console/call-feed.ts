@@ -53,6 +53,17 @@ t.test('fills the row of a call in, from its 402 to the delivery', async (t) => 
   t.match(feed.calls(), [{ settledAt: NOW + 90, deliveredAt: NOW + 200, trouble: undefined }])
 })
 
+t.test('links a 402 with the payment that was signed for it, however long the work takes', async (t) => {
+  let now = NOW
+  const feed = new CallFeed(() => now)
+  feed.observe(access({ requestId: 'before' }))
+  const reserved = makeRecord('x402:one', NOW + 100)
+  now = NOW + 60_000
+  feed.observe(access({ requestId: 'after' }))
+  feed.settle(reserved, nextRecord(reserved, { state: 'fulfilled', updatedAt: now }))
+  t.match(feed.calls(), [{ payment: reserved.id, askedAt: NOW }, { id: 'after' }])
+})
+
 t.test('links no 402 where two may be meant, nor that of a probe', async (t) => {
   const feed = new CallFeed(() => NOW)
   feed.observe(access({ requestId: 'one' }))

@@ -6,29 +6,44 @@ function tokenOf({ entrance }: ConsoleAccess): string | null {
   return new URL(entrance, 'http://127.0.0.1').searchParams.get('token')
 }
 
+const HERE = { host: '127.0.0.1:4022' }
+
 t.test('lets one browser in by an address, and another one by the next', async (t) => {
   const access = new ConsoleAccess(randomBytes)
   const first = tokenOf(access)
-  const cookie = access.enter(first)
-  t.match(cookie, /^ratecard_console=[\w-]{43}; HttpOnly; SameSite=Strict; Path=\/;/)
-  t.equal(access.enter(first), undefined, 'the same address again')
-  t.equal(access.enter(null), undefined)
-  t.equal(access.enter(''), undefined)
+  const cookie = access.enter(first, HERE)
+  t.match(cookie, /^ratecard_console_4022=[\w-]{43}; HttpOnly; SameSite=Strict; Path=\/;/)
+  t.equal(access.enter(first, HERE), undefined, 'the same address again')
+  t.equal(access.enter(null, HERE), undefined)
+  t.equal(access.enter('', HERE), undefined)
   t.not(tokenOf(access), first)
-  t.ok(access.hasEntered({ cookie: `other=1; ${cookie?.split(';')[0]}` }))
-  t.notOk(access.hasEntered({ cookie: `ratecard_console=${first}` }), 'a token is no cookie')
-  t.notOk(access.hasEntered({ cookie: 'ratecard_console=' }))
-  t.notOk(access.hasEntered({}))
-  t.not(access.enter(tokenOf(access)), undefined)
+  t.ok(access.hasEntered({ ...HERE, cookie: `other=1; ${cookie?.split(';')[0]}` }))
+  t.notOk(access.hasEntered({ ...HERE, cookie: `ratecard_console_4022=${first}` }), 'a token is no cookie')
+  t.notOk(access.hasEntered({ ...HERE, cookie: 'ratecard_console_4022=' }))
+  t.notOk(access.hasEntered(HERE))
+  t.not(access.enter(tokenOf(access), HERE), undefined)
 })
 
 t.test('keeps browsers in when another process takes over', async (t) => {
   const before = new ConsoleAccess(randomBytes)
-  const cookie = before.enter(tokenOf(before))?.split(';')[0] ?? ''
+  const cookie = before.enter(tokenOf(before), HERE)?.split(';')[0] ?? ''
   const after = new ConsoleAccess(randomBytes, before.keys)
-  t.ok(after.hasEntered({ cookie }))
+  t.ok(after.hasEntered({ ...HERE, cookie }))
   t.equal(tokenOf(after), tokenOf(before))
-  t.notOk(new ConsoleAccess(randomBytes).hasEntered({ cookie }))
+  t.notOk(new ConsoleAccess(randomBytes).hasEntered({ ...HERE, cookie }))
+})
+
+t.test('keeps a browser in on each port of one machine, since they share their cookies', async (t) => {
+  const ports = ['127.0.0.1:4022', '127.0.0.1:4023', '127.0.0.1']
+  const consoles = ports.map((host) => ({ host, access: new ConsoleAccess(randomBytes) }))
+  const jar = new Map(
+    consoles.map(({ host, access }) => {
+      const [name = '', value = ''] = (access.enter(tokenOf(access), { host }) ?? '').split(/[=;]/)
+      return [name, value]
+    }),
+  )
+  const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ')
+  for (const { host, access } of consoles) t.ok(access.hasEntered({ host, cookie }), host)
 })
 
 t.test('answers under the names of this machine alone', async (t) => {

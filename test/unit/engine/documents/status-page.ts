@@ -92,3 +92,17 @@ t.test('shows a page for a service of one free route, and for one without reques
   t.match(html, '/clock')
   t.match(html, 'data-state="up">operational<')
 })
+
+t.test('names the sources that nothing was asked of, without a row of zeros', async (t) => {
+  const quiet = { name: 'winds', title: 'Wind tables', asked: 0, failed: 0, drifted: 0, skipped: 0 }
+  const html = renderStatusPage(compileHarbour(), FACTS, {
+    ...STANDING,
+    sources: [...STANDING.sources, quiet],
+  })
+  t.match(html, 'Not asked by this process since its start: 1</summary>')
+  t.match(html, '<li>Wind tables</li>')
+  t.notMatch(html, '<th scope="row">Wind tables')
+  const idle = renderStatusPage(compileHarbour(), FACTS, { ...STANDING, sources: [quiet] })
+  t.match(idle, 'Outside sources')
+  t.notMatch(idle, 'data-label="Unexpected fields"')
+})

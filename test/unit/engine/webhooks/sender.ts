@@ -26,12 +26,18 @@ function openShop(
   const clock = { now: 1_800_000_000_000 }
   const data = new StoredData()
   const taken: Taken[] = []
-  const line: { answer: number | 'gone'; gone: string[]; log: string[] } = { answer: 200, gone: [], log: [] }
+  const line: { answer: number | 'gone' | 'late'; gone: string[]; log: string[] } = {
+    answer: 200,
+    gone: [],
+    log: [],
+  }
   const receivers = (): Receiver[] => urls.map((url) => ({ url, events, secret: Buffer.alloc(32, 7) }))
   const http: HttpTransport = async (url, { headers, body }) => {
     if (line.answer === 'gone' || line.gone.includes(String(url))) throw new Error('connect ECONNREFUSED')
     const { type, data: sent } = JSON.parse(body ?? '')
-    if (line.answer === 200) taken.push({ id: headers['webhook-id'] ?? '', type, payment: sent.payment })
+    if (line.answer === 200 || line.answer === 'late')
+      taken.push({ id: headers['webhook-id'] ?? '', type, payment: sent.payment })
+    if (line.answer === 'late') throw new Error('no answer in time')
     return { status: line.answer, header: () => undefined, body: (async function* () {})() }
   }
   const plain = openSimulatedLedger(data, () => clock.now)
@@ -134,6 +140,49 @@ t.test('sends the events of a payment in their order, whatever fails in between'
   const order = shop.taken.filter(({ payment }) => payment === settled.id).map(({ type }) => type)
   t.strictSame(order, ['sale', 'refund_due'])
 })
+
+t.test(
+  'tells every event at least once and in order of its payment, after an hour away, failures and restarts',
+  async (t) => {
+    const shop = openShop()
+    const sold: string[] = []
+    const sell = async (): Promise<void> => {
+      const settled = await shop.sell(`x402:${sold.length}`)
+      await shop.ledger.replace(
+        settled,
+        nextRecord(settled, { refund: { kind: 'due', reason: 'source_error' }, redeliver: 0 }),
+      )
+      sold.push(settled.id)
+    }
+    const fiveMinutes = async (owner: string): Promise<void> => {
+      await sell()
+      await shop.newSender(owner).send(shop.going)
+      shop.clock.now += 5 * 60_000
+    }
+    shop.line.answer = 'gone'
+    for (let minutes = 0; minutes <= 60; minutes += 5) await fiveMinutes(`process ${minutes}`)
+    shop.line.answer = 500
+    for (let minutes = 0; minutes < 10; minutes += 5) await fiveMinutes(`process ${minutes}`)
+    t.equal(shop.taken.length, 0)
+    // Answers that come too late are lost, though the receiver has the event.
+    shop.line.answer = 'late'
+    await fiveMinutes('slow')
+    t.ok(shop.taken.length > 0)
+    shop.line.answer = 200
+    for (let minutes = 0; minutes < 120; minutes += 1) {
+      await shop.newSender('after').send(shop.going)
+      shop.clock.now += 60_000
+    }
+    t.equal(await shop.waiting(), 0)
+    for (const id of sold) {
+      const told = shop.taken.filter(({ payment }) => payment === id).map(({ type }) => type)
+      const times = (type: string): number => told.filter((each) => each === type).length
+      t.ok(times('sale') >= 1 && times('refund_due') >= 1, 'each at least once')
+      t.ok(told.lastIndexOf('sale') < told.indexOf('refund_due'), 'in their order')
+    }
+    t.equal(new Set(shop.taken.map(({ id }) => id)).size, 2 * sold.length, 'one id for each event')
+  },
+)
 
 t.test('leaves a receiver alone that cannot be reached, and sends everything once it is back', async (t) => {
   const shop = openShop()
