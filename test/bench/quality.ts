@@ -165,16 +165,21 @@ function measureGuard(): void {
   const found: Record<'benign' | 'direct' | 'indirect', readonly string[]> = JSON.parse(
     read('../fixtures/guard/public.json'),
   )
-  // No rule was written with these in view.
-  const { hidden_tasks: unseen }: { readonly hidden_tasks: readonly string[] } = JSON.parse(
+  // No rule was written with the unseen ones in view; both were drawn by the seed in their file.
+  const hidden: Record<'development' | 'unseen', readonly string[]> = JSON.parse(
     read('../fixtures/guard/hidden-tasks.json'),
+  )
+  const direct: { readonly unseen: readonly string[] } = JSON.parse(
+    read('../fixtures/guard/direct-attacks.json'),
   )
   for (const [name, texts] of [
     ['attacks, by hand', own.attacks],
     ['harmless texts, by hand', own.benign],
     ['direct attacks, public', found.direct],
     ['tasks hidden in documents, public', found.indirect],
-    ['tasks hidden in documents, public, unseen', unseen],
+    ['direct attacks, public, unseen', direct.unseen],
+    ['tasks hidden in documents, public, for development', hidden.development],
+    ['tasks hidden in documents, public, unseen', hidden.unseen],
     ['harmless texts, public', found.benign],
   ] as const) {
     const verdicts = texts.map((text) => screen(text).body['verdict'])
