@@ -146,9 +146,10 @@ export async function createService(settings: ServiceSettings, render: Renderer)
   const sweep = (): Promise<unknown> => sweepAnswers(ledger, now()).catch(report)
   void tasks.add(sweep())
   tasks.every(SWEEPING_MS, sweep)
-  tasks.every(BACKGROUND_MS, () => {
+  // Nothing of the ledger waits for it: it is left alone when the service stops.
+  const stopBackground = every(BACKGROUND_MS, () => {
     const { cache, revision } = serving.now
-    return runInBackground({ cache, now, random, tracing }, revision.operations, report).catch(report)
+    void runInBackground({ cache, now, random, tracing }, revision.operations, report)
   })
   tasks.every(WRITING_MS, () => usageStore.write().catch(report))
   void tasks.add(offer().catch(report))
@@ -159,6 +160,7 @@ export async function createService(settings: ServiceSettings, render: Renderer)
     },
     idle: async () => {
       phase = 'stopping'
+      stopBackground()
       await tasks.end()
       await withdraw(current()).catch(report)
       await usageStore.write().catch(report)
