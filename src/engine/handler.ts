@@ -213,6 +213,11 @@ export interface HandlerWithPreview<Parameters> {
    * nothing is charged. Values it gets through `ask` and `keep` are not fetched again for the work.
    */
   readonly check?: (parameters: Parameters, context: Context) => Promise<void>
+  /**
+   * Called every minute while the operation can be run, for what has to exist before the first call, such as a history
+   * that grows: `keep` makes it rarer, and fetches once for all processes.
+   */
+  readonly background?: (context: Context) => Promise<void>
   /** False: a setting it needs is missing here; the operation is answered `not_configured`, and no tool is listed for it. */
   readonly configured?: boolean
 }
@@ -292,13 +297,16 @@ export type Handlers<Catalogued, Streams extends keyof Catalogued = never> = {
 interface Untyped {
   handler(parameters: Arguments, context: Context): Promise<Answer | StreamAnswer>
   check(parameters: Arguments, context: Context): Promise<void>
+  background(context: Context): Promise<void>
 }
 export type UntypedHandler = Untyped['handler']
 export type UntypedCheck = Untyped['check']
+export type UntypedBackground = Untyped['background']
 export interface UntypedHandlerObject {
   readonly run: UntypedHandler
   readonly preview?: (body: JsonObject) => JsonObject
   readonly check?: UntypedCheck
+  readonly background?: UntypedBackground
   readonly configured?: boolean
 }
 export interface UntypedStoringHandler {

@@ -6,7 +6,7 @@ import { screen } from '../../dist/service/handlers/util/guard/screening.js'
 const labelled = parse(readFileSync(new URL('../fixtures/service/guard.yaml', import.meta.url), 'utf8'))
 
 function flagged(texts) {
-  return texts.filter((text) => screen(text).body.verdict !== 'allow')
+  return texts.filter((text) => screen({ text, kind: 'any' }).body.verdict !== 'allow')
 }
 
 const caught = flagged(labelled.attacks)

@@ -6,6 +6,7 @@ import { parse } from 'yaml'
 import { FREE_PROVIDERS, OFTEN_MISTYPED } from '../../src/service/data/mail-domains.ts'
 import { references } from '../../src/service/handlers/util/citation/styles.ts'
 import { suggestDomain } from '../../src/service/handlers/util/email-verify/typing-slip.ts'
+import type { TextKind } from '../../src/service/handlers/util/guard/rules.ts'
 import { screen } from '../../src/service/handlers/util/guard/screening.ts'
 import { openCalendar } from '../../src/service/handlers/util/workday/calendar.ts'
 import { addDays } from '../../src/service/handlers/util/workday/day.ts'
@@ -165,35 +166,45 @@ function measureGuard(): void {
   const found: Record<'benign' | 'direct' | 'indirect', readonly string[]> = JSON.parse(
     read('../fixtures/guard/public.json'),
   )
-  // No rule was written with these in view.
-  const { hidden_tasks: unseen }: { readonly hidden_tasks: readonly string[] } = JSON.parse(
-    read('../fixtures/guard/hidden-tasks.json'),
+  // No rule was written with the unseen ones in view; they were drawn by the seed in their file, or by who published them.
+  const [hidden, direct, mails] = ['hidden-tasks', 'direct-attacks', 'mails'].map(
+    (name): Record<'development' | 'unseen', readonly string[]> =>
+      JSON.parse(read(`../fixtures/guard/${name}.json`)),
   )
-  for (const [name, texts] of [
-    ['attacks, by hand', own.attacks],
-    ['harmless texts, by hand', own.benign],
-    ['direct attacks, public', found.direct],
-    ['tasks hidden in documents, public', found.indirect],
-    ['tasks hidden in documents, public, unseen', unseen],
-    ['harmless texts, public', found.benign],
-  ] as const) {
-    const verdicts = texts.map((text) => screen(text).body['verdict'])
-    const counts = ['block', 'review', 'allow'].map((verdict) => {
-      const number = verdicts.filter((each) => each === verdict).length
-      return `${verdict} ${number}`
-    })
-    row('util/guard', `${name} (${texts.length})`, counts.join(', '))
+  if (hidden === undefined || direct === undefined || mails === undefined) throw new Error('no texts')
+  rowOfVerdicts('attacks, by hand', own.attacks, 'any')
+  rowOfVerdicts('harmless texts, by hand', own.benign, 'any')
+  rowOfVerdicts('harmless texts, public', found.benign, 'any')
+  rowOfVerdicts('direct attacks, public', found.direct, 'any')
+  rowOfVerdicts('direct attacks, public, unseen', direct.unseen, 'any')
+  for (const kind of ['any', 'document'] as const) {
+    const as = kind === 'document' ? ', as documents' : ''
+    rowOfVerdicts(`tasks hidden in documents, public${as}`, found.indirect, kind)
+    rowOfVerdicts(`tasks hidden in documents, public, for development${as}`, hidden.development, kind)
+    rowOfVerdicts(`tasks hidden in documents, public, unseen${as}`, hidden.unseen, kind)
+    rowOfVerdicts(`mails, public, unseen${as}`, mails.unseen, kind)
   }
+}
+
+function rowOfVerdicts(name: string, texts: readonly string[], kind: TextKind): void {
+  const verdicts = texts.map((text) => screen({ text, kind }).body['verdict'])
+  const counts = ['block', 'review', 'allow'].map((verdict) => {
+    const number = verdicts.filter((each) => each === verdict).length
+    return `${verdict} ${number}`
+  })
+  row('util/guard', `${name} (${texts.length})`, counts.join(', '))
 }
 
 /** Documents of installed packages, of the half that no rule was written with. */
 function measureGuardOnDocuments(): void {
   const documents = packageDocuments('test').slice(0, 1000)
-  const blocked = documents.filter(({ text }) => screen(text).body['verdict'] === 'block')
-  row(
-    'util/guard',
-    `documents of npm packages blocked, seed "${SEED}"`,
-    share(blocked.length, documents.length),
+  const texts = documents.map(({ text }) => text)
+  for (const kind of ['any', 'document'] as const) {
+    const as = kind === 'document' ? ', as documents' : ''
+    rowOfVerdicts(`documents of npm packages, seed "${SEED}"${as}`, texts, kind)
+  }
+  const blocked = documents.filter(
+    ({ text }) => screen({ text, kind: 'document' }).body['verdict'] === 'block',
   )
   for (const path of new Set(blocked.map((document) => document.path))) row('util/guard', 'blocked', path)
 }

@@ -216,10 +216,10 @@ function exemptCallerFinder(
   }
 }
 
-type Made = Pick<ServedOperation, 'handler' | 'preview' | 'check' | 'store'>
+type Made = Pick<ServedOperation, 'handler' | 'preview' | 'check' | 'background' | 'store'>
 
 function handlerOf(operation: Operation, { handlers, proxy }: OperationSettings): Made {
-  const plain = { preview: undefined, check: undefined, store: undefined }
+  const plain = { preview: undefined, check: undefined, background: undefined, store: undefined }
   const { upstream } = operation
   if (operation.handler === PROXY && upstream !== undefined) {
     const proxied = { ...operation, upstream }
@@ -229,7 +229,8 @@ function handlerOf(operation: Operation, { handlers, proxy }: OperationSettings)
   if (found === undefined) return { handler: unwritten, ...plain }
   if (typeof found === 'function') return { handler: found, ...plain }
   if ('prepare' in found) return { ...plain, handler: found.prepare, store: found }
-  return { handler: found.run, preview: found.preview, check: found.check, store: undefined }
+  const { run, preview, check, background } = found
+  return { handler: run, preview, check, background, store: undefined }
 }
 
 const unwritten: UntypedHandler = () =>

@@ -12,6 +12,7 @@ import type { Protocol } from '../payment/protocol.ts'
 import { OFFERING_MS, RecentOffers } from '../purchase/recent-offers.ts'
 import { followBlocks } from '../purchase/follow-blocks.ts'
 import { deniedPayers } from '../purchase/denied-payers.ts'
+import { runInBackground } from '../purchase/execution.ts'
 import { recover } from '../purchase/recovery.ts'
 import type { PurchaseDeps, Store } from '../purchase/request.ts'
 import type { ReceiptSigner } from '../receipts/receipt-signer.ts'
@@ -81,7 +82,7 @@ export interface Service {
 
 /** Creates the service of a catalog. */
 export async function createService(settings: ServiceSettings, render: Renderer): Promise<Service> {
-  const { owner, now, sleep, every, trustProxy, report } = settings
+  const { owner, now, sleep, every, random, tracing, trustProxy, report } = settings
   const usageStore = new UsageStore({ ledger: settings.ledger, owner, now })
   const ledger = meterLedger(settings.ledger, usageStore, settings.settle)
   const leaseContext = { ledger, owner, now, every }
@@ -145,6 +146,11 @@ export async function createService(settings: ServiceSettings, render: Renderer)
   const sweep = (): Promise<unknown> => sweepAnswers(ledger, now()).catch(report)
   void tasks.add(sweep())
   tasks.every(SWEEPING_MS, sweep)
+  // Nothing of the ledger waits for it: it is left alone when the service stops.
+  const stopBackground = every(BACKGROUND_MS, () => {
+    const { cache, revision } = serving.now
+    void runInBackground({ cache, now, random, tracing }, revision.operations, report)
+  })
   tasks.every(WRITING_MS, () => usageStore.write().catch(report))
   void tasks.add(offer().catch(report))
   return {
@@ -154,6 +160,7 @@ export async function createService(settings: ServiceSettings, render: Renderer)
     },
     idle: async () => {
       phase = 'stopping'
+      stopBackground()
       await tasks.end()
       await withdraw(current()).catch(report)
       await usageStore.write().catch(report)
@@ -182,6 +189,9 @@ const WRITING_MS = 2_000
 
 /** Interval of the search for answers without a payment. */
 const SWEEPING_MS = 3_600_000
+
+/** Interval of what handlers do besides calls, which keep what they fetch for longer. */
+const BACKGROUND_MS = 60_000
 
 /** Interval of the search for payments of dead processes. */
 const RECOVERY_MS = 5_000

@@ -14,6 +14,7 @@ import {
   type Context,
   type Part,
   type StreamAnswer,
+  type UntypedBackground,
   type UntypedCheck,
   type UntypedHandler,
   type VerbatimAnswer,
@@ -38,6 +39,8 @@ export interface ServedOperation {
   readonly preview: Preview | undefined
   /** The check of a handler that is paid upfront. */
   readonly check: UntypedCheck | undefined
+  /** What a handler does besides calls. */
+  readonly background: UntypedBackground | undefined
   /** The store of a handler that writes. */
   readonly store: Store | undefined
   readonly readiness: Readiness
@@ -274,6 +277,30 @@ export async function preflightCall(
   const timeout = Math.min(operation.timeout, timeLeft)
   await limited(timeout, (signal) =>
     called(operation, () => check(args, contextOf(deps, operations, { signal, timeout, ...ANONYMOUS }))),
+  )
+}
+
+/**
+ * What the handlers of these operations do besides calls. A source that fails is seen where sources are counted;
+ * anything else that is thrown goes to `report`.
+ */
+export async function runInBackground(
+  deps: ExecutionDeps,
+  operations: Operations,
+  report: (fault: unknown) => void,
+): Promise<void> {
+  const ready = [...operations.values()].filter(({ readiness }) => readiness === 'ready')
+  await Promise.all(
+    ready.map(async ({ operation: { timeout }, background }) => {
+      if (background === undefined) return
+      try {
+        await limited(timeout, (signal) =>
+          background(contextOf(deps, operations, { signal, timeout, ...ANONYMOUS })),
+        )
+      } catch (fault) {
+        if (!(fault instanceof Failure)) report(fault)
+      }
+    }),
   )
 }
 

@@ -113,6 +113,7 @@ export interface Parameters {
   }
   readonly 'util/guard': {
     readonly text: string
+    readonly kind: 'any' | 'document'
   }
   readonly 'util/json': {
     readonly op:

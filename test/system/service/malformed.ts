@@ -48,7 +48,7 @@ const REFUSALS = new Set([
 ])
 
 /** What says nothing of the answer: the server waits for its source, its chain or the start of its memory. */
-const AGAIN = new Set(['source_limited', 'chain_unavailable', 'handler_timeout'])
+const AGAIN = new Set(['source_limited', 'chain_unavailable', 'payment_pending', 'handler_timeout'])
 
 type Body = Readonly<Record<string, unknown>>
 

@@ -1,4 +1,11 @@
-import { isJsonObject, staleWarning, type JsonObject, type Warning } from 'ratecard/handler'
+import {
+  isJsonObject,
+  staleWarning,
+  type Context,
+  type JsonObject,
+  type KeptValue,
+  type Warning,
+} from 'ratecard/handler'
 import type { Twitch } from '../../sources/twitch.ts'
 import type { HandlerWithPreview } from '../catalog.ts'
 import { extend, isHypeHistory, momentumOf, type HypeHistory } from './hype-history.ts'
@@ -16,14 +23,23 @@ const STEADY = 5
 
 /** What people watch now, and what is rising. */
 export function hype(twitch: Twitch): HandlerWithPreview<'streaming/hype'> {
+  const sample = async ({ keep }: Context): Promise<KeptValue<HypePool>> =>
+    keep('streaming/hype/pool/1', POOL, isHypePool, (signal) => readHypePool(twitch, signal))
+  /** With one more snapshot whenever the last one is old enough. */
+  const recall = async ({ keep }: Context, pool: () => Promise<KeptValue<HypePool>>) =>
+    keep('streaming/hype/history/1', HISTORY, isHypeHistory, async (_, before = []) => {
+      const { value, at } = await pool()
+      return extend(before, value, at)
+    })
   return {
-    async run({ limit }, { keep, now }) {
-      const pool = await keep('streaming/hype/pool/1', POOL, isHypePool, (signal) =>
-        readHypePool(twitch, signal),
-      )
-      const history = await keep('streaming/hype/history/1', HISTORY, isHypeHistory, async (_, before = []) =>
-        extend(before, pool.value, pool.at),
-      )
+    /** Trends exist before the first sale. */
+    async background(context) {
+      await recall(context, () => sample(context))
+    },
+    async run({ limit }, context) {
+      const { now } = context
+      const pool = await sample(context)
+      const history = await recall(context, async () => pool)
       const ranked = pool.value.categories
         .map((category) => judge(category, pool.value, history.value, pool.at))
         .toSorted(byScore)

@@ -8,10 +8,11 @@ import {
 import { entryBeside, ThreadPool } from '../../threads/thread-pool.ts'
 import { LIMIT_EXCEEDED } from '../../threads/thread.ts'
 import type { HandlerWithPreview } from '../catalog.ts'
+import type { Screened } from './guard/screening.ts'
 
 /** No text is known that takes a tenth of it. */
 const MILLISECONDS = 3000
-const pool = new ThreadPool<string, EnvelopedAnswer>(entryBeside(import.meta.url, './guard/worker'), {
+const pool = new ThreadPool<Screened, EnvelopedAnswer>(entryBeside(import.meta.url, './guard/worker'), {
   threads: 2,
   milliseconds: MILLISECONDS,
   megabytes: 128,
@@ -19,8 +20,8 @@ const pool = new ThreadPool<string, EnvelopedAnswer>(entryBeside(import.meta.url
 
 /** Screens a text for prompt injection, personal data and secrets by rules; nothing of it is kept. */
 export const guard: HandlerWithPreview<'util/guard'> = {
-  run: async ({ text }, { signal }) => {
-    const answer = await pool.perform(text, signal)
+  run: async ({ text, kind }, { signal }) => {
+    const answer = await pool.perform({ text, kind }, signal)
     if (answer !== LIMIT_EXCEEDED) return answer
     throw new InvalidParameter('text', `input too complex to process within ${MILLISECONDS} ms`)
   },

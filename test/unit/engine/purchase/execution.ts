@@ -7,9 +7,11 @@ import type { Answer, Context, UntypedHandler } from '../../../../src/engine/han
 import {
   digestArguments,
   execute,
+  runInBackground,
   ANONYMOUS,
   type HandlerRun,
   type ExecutionDeps,
+  type ServedOperation,
 } from '../../../../src/engine/purchase/execution.ts'
 import { compileRoutes, routeAt } from '../../../support/catalogs.ts'
 
@@ -245,3 +247,46 @@ t.test('aborts whatever still waits when the work is over', async (t) => {
   await execute(createDeps(), work(PLAIN, handler))
   t.equal(signal?.aborted, true)
 })
+
+t.test(
+  'runs what handlers do besides calls, where they are ready, and reports faults that are none of a source',
+  async (t) => {
+    const isNumber = (value: unknown): value is number => typeof value === 'number'
+    const keeping = { ttl: 60_000, staleIfError: 600_000 }
+    const served = (more: Partial<ServedOperation>): ServedOperation => ({
+      operation: PLAIN,
+      handler: async () => answer(1),
+      preview: undefined,
+      check: undefined,
+      background: undefined,
+      store: undefined,
+      readiness: 'ready',
+      exemptCallerOf: undefined,
+      ...more,
+    })
+    let samples = 0
+    const background = async ({ keep }: Context): Promise<void> => {
+      await keep('samples', keeping, isNumber, async () => (samples += 1))
+    }
+    const bug = new TypeError('a bug')
+    const operations = new Map([
+      ['sampling', served({ background })],
+      ['plain', served({})],
+      [
+        'unready',
+        served({ readiness: 'not_configured', background: () => Promise.reject(new Error('asked')) }),
+      ],
+      ['down', served({ background: () => Promise.reject(new Failure('source_error', 'down')) })],
+      ['slow', served({ operation: HASTY, background: () => new Promise(() => undefined) })],
+      ['broken', served({ background: () => Promise.reject(bug) })],
+    ])
+    const deps = createDeps()
+    const reported: unknown[] = []
+    for (const minutes of [0, 0, 1]) {
+      deps.advance(minutes * 60_000)
+      await runInBackground(deps, operations, (fault) => reported.push(fault))
+    }
+    t.equal(samples, 2, 'as rarely as it keeps them')
+    t.strictSame(reported, [bug, bug, bug])
+  },
+)

@@ -1,6 +1,6 @@
 import { decodedIn } from './decoded.ts'
 import { beginsWith, endOfPhrase, type Phrase } from './phrase.ts'
-import { guardRules, type Rule } from './rules.ts'
+import { guardRules, type Rule, type TextKind } from './rules.ts'
 import { tokensOf } from './words.ts'
 import { foldedView, hiddenIn, plainView, type View } from './view.ts'
 
@@ -15,14 +15,14 @@ export interface Finding {
 }
 
 /** The marks of an attempt to command the reader of a text, in the order of the text. */
-export function findInjection(text: string): Finding[] {
-  const found: Finding[] = scan(text)
+export function findInjection(text: string, kind: TextKind): Finding[] {
+  const found: Finding[] = scan(text, kind)
   const hidden = hiddenIn(text)
   if (hidden !== undefined)
     found.push({ ruleId: 'HT-001', category: 'hidden_text', ...hidden, normalized: false })
   for (const piece of decodedIn(text)) {
     // The same words are no finding twice: percent signs and references may have nothing to do with them.
-    const fresh = scan(piece.text).filter(({ ruleId }) => !found.some((each) => each.ruleId === ruleId))
+    const fresh = scan(piece.text, kind).filter(({ ruleId }) => !found.some((each) => each.ruleId === ruleId))
     if (fresh.length === 0) continue
     const place = { start: piece.start, end: piece.end, normalized: true }
     found.push({ ruleId: 'EP-001', category: 'encoded_payload', ...place })
@@ -41,12 +41,12 @@ function apart(sorted: readonly Finding[]): Finding[] {
   })
 }
 
-function scan(text: string): Finding[] {
+function scan(text: string, kind: TextKind): Finding[] {
   const plain = plainView(text)
   const folded = foldedView(text)
   const found = new Map<string, Finding>()
   for (const view of plain.text === folded.text ? [plain] : [plain, folded]) {
-    for (const finding of [...findPhrases(view, text), ...findPatterns(view, text)]) {
+    for (const finding of [...findPhrases(view, text), ...findPatterns(view, text, kind)]) {
       const key = `${finding.ruleId} ${finding.start}`
       if (!found.has(key)) found.set(key, finding)
     }
@@ -70,9 +70,9 @@ function findPhrases(view: View, text: string): Finding[] {
   return found
 }
 
-function findPatterns(view: View, text: string): Finding[] {
+function findPatterns(view: View, text: string, kind: TextKind): Finding[] {
   return guardRules().rules.flatMap((rule) => {
-    if (rule.pattern === undefined) return []
+    if (rule.pattern === undefined || (rule.only ?? kind) !== kind) return []
     return Array.from(view.text.matchAll(rule.pattern), ({ 0: match, index }) =>
       findingOf(rule, view, text, view.origin[index] ?? 0, view.origin[index + match.length] ?? text.length),
     )

@@ -8,7 +8,12 @@ export interface Rule {
   /** A rule has the one or the other. */
   readonly phrase: Phrase | undefined
   readonly pattern: RegExp | undefined
+  /** The kind of text it is for; undefined: every text. */
+  readonly only: 'document' | undefined
 }
+
+/** `document`: a page, file, mail or result of a tool, which should ask a model for nothing. */
+export type TextKind = 'any' | 'document'
 
 /** What decides whether a match is what it looks like; `BR.cpf` is a number of the library stdnum. */
 export type Check = (typeof CHECKS)[number] | `${string}.${string}`
@@ -33,6 +38,7 @@ interface Table {
     readonly unless_after?: string | null
     readonly unless_in_clause?: string | null
     readonly pattern?: string | null
+    readonly in?: 'document' | null
   }[]
   readonly patterns: readonly {
     readonly type: string
@@ -72,6 +78,7 @@ export const guardRules = openTable(
             unless_after: { ...TEXT, nullable: true },
             unless_in_clause: { ...TEXT, nullable: true },
             pattern: { ...TEXT, nullable: true },
+            in: { type: 'string', enum: ['document'], nullable: true },
           },
         },
       },
@@ -97,11 +104,12 @@ export const guardRules = openTable(
 
 function readRules({ version, weights, rules, patterns }: Table) {
   const read = rules.map(
-    ({ id, category, words, unless_after: after, unless_in_clause: clause, pattern }): Rule => ({
+    ({ id, category, words, unless_after: after, unless_in_clause: clause, pattern, in: only }): Rule => ({
       id,
       category,
       phrase: words ? parsePhrase(words, after ?? '', clause ?? '') : undefined,
       pattern: pattern ? compileBounded(pattern, 'giu') : undefined,
+      only: only ?? undefined,
     }),
   )
   const kinds = patterns.map(({ type, group, check, any_case: anyCase, pattern }): Kind => ({

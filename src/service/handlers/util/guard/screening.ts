@@ -1,9 +1,11 @@
 import type { EnvelopedAnswer, JsonObject } from 'ratecard/handler'
 import { findInjection, type Finding } from './injection.ts'
 import { findPrivateData, masked, type Exposure } from './private-data.ts'
-import { guardRules } from './rules.ts'
+import { guardRules, type TextKind } from './rules.ts'
 
 const REVIEW_FROM = 0.35
+/** Requests to a model: people write them to each other, too. */
+const ONLY_TO_LOOK = 'model_request'
 const BLOCK_FROM = 0.7
 /** Most findings in each list; the counts include all. */
 const MOST_FINDINGS = 100
@@ -13,9 +15,14 @@ const LIMITATIONS =
   'Pattern-based: it knows forms, not meanings. New wordings pass, and texts that speak about attacks may be flagged; ' +
   'names of people are not looked for.'
 
+export interface Screened {
+  readonly text: string
+  readonly kind: TextKind
+}
+
 /** What the rules find in a text, and the text without what is personal or secret. */
-export function screen(text: string): EnvelopedAnswer {
-  const injection = findInjection(text)
+export function screen({ text, kind }: Screened): EnvelopedAnswer {
+  const injection = findInjection(text, kind)
   const exposures = findPrivateData(text)
   const personal = exposures.filter(({ group }) => group !== 'secrets')
   const secrets = exposures.filter(({ group }) => group === 'secrets')
@@ -46,13 +53,14 @@ export function screen(text: string): EnvelopedAnswer {
   }
 }
 
-/** 1 - (1-a)(1-b)…: every category counts once. */
+/** 1 - (1-a)(1-b)…: every category counts once, and what is a reason to look alone adds nothing to others. */
 function riskOf(categories: readonly string[]): number {
-  const left = [...new Set(categories)].reduce(
-    (rest, category) => rest * (1 - (guardRules().weights[category] ?? 0)),
-    1,
-  )
-  return Math.round((1 - left) * 100) / 100
+  const { weights } = guardRules()
+  const left = [...new Set(categories)]
+    .filter((category) => category !== ONLY_TO_LOOK)
+    .reduce((rest, category) => rest * (1 - (weights[category] ?? 0)), 1)
+  const least = categories.includes(ONLY_TO_LOOK) ? (weights[ONLY_TO_LOOK] ?? 0) : 0
+  return Math.max(least, Math.round((1 - left) * 100) / 100)
 }
 
 function severityOf(category: string): 'high' | 'medium' | 'low' {

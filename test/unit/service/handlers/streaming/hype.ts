@@ -149,6 +149,30 @@ t.test('tells rising from falling as soon as earlier samples exist', async (t) =
   t.match(await last(), { trend: 'unknown' }, 'a history of yesterday says nothing of now')
 })
 
+t.test('knows trends at the first sale, out of a sample every half hour', async (t) => {
+  const at = await standIns(t)
+  const clock = { now: Date.parse('2026-11-20T20:00:00Z') }
+  const context = keepingContext(clock)
+  const runtime = { ...WORLD, now: () => new Date(clock.now) }
+  const handler = hype(twitchAt(at, { runtime }))
+  const calls = (): number => [...at.asked.values()].reduce((all, each) => all + each, 0)
+  const look = async (): Promise<void> => handler.background?.(context)
+  await look()
+  const first = calls()
+  t.ok(first > 0)
+  for (let minute = 1; minute < 30; minute += 1) {
+    clock.now += 60_000
+    await look()
+  }
+  t.equal(calls(), first, 'one sample serves half an hour')
+  clock.now += 60_000
+  await look()
+  t.ok(calls() > first, 'then comes the next')
+  clock.now += 3 * 60_000
+  const { body } = await run(at, { with: context, runtime })
+  t.same(new Set(rows({ body }).map(({ trend }) => trend)), new Set(['steady']))
+})
+
 t.test('answers with the rest, and says so, when one call fails', async (t) => {
   const listless = await run(await standIns(t, { [TOP]: '500' }))
   t.same(codes(listless), ['ranking_fallback'])

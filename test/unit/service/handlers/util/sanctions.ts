@@ -135,6 +135,26 @@ t.test('finds the bearer of a surname who has another spelling of it in a shorte
   })
 })
 
+t.test(
+  'finds a person by title and surname, and a company by the one telling word of its name',
+  async (t) => {
+    const file = OFAC.replace(
+      '<lastName>MAHAN AIR</lastName>',
+      () => '<lastName>SBERBANK OF RUSSIA</lastName>',
+    )
+      .replace('<firstName>Jong Un</firstName>', '<firstName>Ali Hosseini</firstName>')
+      .replace(/<lastName>KIM<\/lastName>/, '<lastName>KHAMENEI</lastName>')
+    const published = await openPublisher(t, file)
+    const others = openLists(t, { urls: { us_ofac_sdn: `${published.url}/ofac.xml` } }, clock)
+    await others.update(() => {})
+    const resultFor = async (name: string): Promise<JsonObject> =>
+      checkedAnswer('util/sanctions', await sanctions(others).run({ name }, fixedContext())).body
+    t.match(await resultFor('Ayatollah Khamenei'), { matches: [{ name: 'Ali Hosseini KHAMENEI' }] })
+    t.match(await resultFor('Sberbank'), { matches: [{ name: 'SBERBANK OF RUSSIA' }] })
+    t.match(await resultFor('Ali Hosseini'), { result: 'no_match' }, 'two common names and no other')
+  },
+)
+
 t.test('shows the best match by name and list in the sample, and keeps the rest for buyers', async (t) => {
   const preview = handler.preview(await bodyFor('Nicolas Maduro'))
   t.match(preview, { result: 'possible_match', match_count: 4, notice: COMPLIANCE, as_of: '2026-11-17' })
