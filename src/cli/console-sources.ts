@@ -6,7 +6,7 @@ import { systemRuntime } from '../engine/base/runtime.ts'
 import type { Catalog } from '../engine/catalog/catalog.ts'
 import { compileText, loadCatalog } from '../engine/catalog/load.ts'
 import { documentNames } from '../engine/documents/all.ts'
-import { refundPayment } from '../engine/refunds/refund.ts'
+import { refundPayment, type RefundKeys } from '../engine/refunds/refund.ts'
 import { UsageStore } from '../engine/usage/usage-store.ts'
 import type { CatalogReport, ConsoleSources } from '../console/sources.ts'
 import { listChannelBalances } from '../engine/x402/batch-settlement-evm/channel-balances.ts'
@@ -25,12 +25,12 @@ interface SourceSettings {
   /** The catalog that this process served before; undefined: none. */
   readonly before: () => Catalog | undefined
   readonly ownPayers: () => ReadonlySet<string>
-  readonly refundKey: `0x${string}` | undefined
+  readonly refundKeys: RefundKeys
 }
 
 /** What the console reads of a service that is being served. */
 export function consoleSources(settings: SourceSettings): ConsoleSources {
-  const { app, refundKey, baseUrl, sandbox, version, ledgerFile, ownPayers } = settings
+  const { app, refundKeys, baseUrl, sandbox, version, ledgerFile, ownPayers } = settings
   const { ledger, networks, service, titles, payments } = app
   const { now } = ledger
   return {
@@ -50,7 +50,7 @@ export function consoleSources(settings: SourceSettings): ConsoleSources {
     payerKeys,
     catalogReport: remembered(() => reportOf(settings), service),
     refund:
-      refundKey === undefined
+      refundKeys.evm === undefined && refundKeys.svm === undefined
         ? undefined
         : (entry) =>
             refundPayment(
@@ -59,8 +59,9 @@ export function consoleSources(settings: SourceSettings): ConsoleSources {
                 ledger,
                 now,
                 rpcUrls: payments.rpcUrls,
+                svmRpcUrls: payments.svmRpcUrls ?? {},
                 owner: `refund-${randomBytes(6).toString('hex')}`,
-                key: refundKey,
+                keys: refundKeys,
               },
               entry,
             ),

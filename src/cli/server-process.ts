@@ -19,6 +19,7 @@ import { createConsole, type Console } from '../console/console.ts'
 import { payerKeys } from '../engine/app/payer-keys.ts'
 import { SalesFunnel } from '../engine/usage/sales-funnel.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
+import { refundKeysOf } from './payments/refund-keys.ts'
 import { consoleSources } from './console-sources.ts'
 import type { Call } from './command.ts'
 import { handlersFor } from './load.ts'
@@ -252,10 +253,10 @@ async function start(process: ServerProcess): Promise<Started> {
       kept: plan.sandbox ? undefined : keptRevisions(plan.dataDir),
       before: () => earlier.catalog,
       ownPayers,
-      refundKey:
+      refundKeys:
         sandbox === undefined
-          ? env.refundKey
-          : (await import('../sandbox/sandbox.ts')).readRefundKey({ directory: plan.dataDir }),
+          ? refundKeysOf(env)
+          : (await import('../sandbox/sandbox.ts')).readRefundKeys({ directory: plan.dataDir }),
     })
     await opening.open(sources)
     return opening

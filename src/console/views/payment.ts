@@ -1,4 +1,4 @@
-import { findAnyNetwork, transactionPage } from '../../engine/base/networks.ts'
+import { findAnyNetwork, findSvmNetwork, transactionPage } from '../../engine/base/networks.ts'
 import { chargeStatus, refundStateOf } from '../../engine/ledger/payment-lifecycle.ts'
 import type { PaymentRecord } from '../../engine/ledger/payment-record.ts'
 import { paymentStory } from '../../engine/ledger/payment-story.ts'
@@ -74,6 +74,7 @@ export const refund = defineView('refund', 'Payments', async ({ sources, rest, q
     network: networkTitle(network),
     possible: refundLink(entry, sources) !== '',
     hasKey: sources.refund !== undefined,
+    variable: findSvmNetwork(network) === undefined ? 'REFUND_PRIVATE_KEY' : 'SOLANA_REFUND_PRIVATE_KEY',
     reason: (query.get('reason') ?? '').slice(0, 500),
   })
 })

@@ -225,6 +225,11 @@ export function findAnyNetwork(name: string): Network | SvmNetwork | undefined {
   return findNetwork(name) ?? findSvmNetwork(name)
 }
 
+/** The environment variable with the endpoint of a Solana network. */
+export function svmRpcVariable({ nickname }: SvmNetwork): string {
+  return `RPC_URL_${nickname.toUpperCase().replace('-', '_')}`
+}
+
 /** The page of an explorer that shows a transaction. */
 export function transactionPage(
   { explorer, nickname }: Pick<Network, 'explorer' | 'nickname'>,

@@ -6,6 +6,7 @@ import type { FeeLosses } from '../../chains/svm/fee-losses.ts'
 import type { SvmAccount } from '../../base/svm-signature.ts'
 import type { SvmChain } from '../../chains/svm/svm-chain.ts'
 import { encodeBase58 } from '../../base/base58.ts'
+import { readOrder, writeOrder, type SvmOrder } from '../../chains/svm/svm-order.ts'
 import type { PaymentRecord } from '../../ledger/payment-record.ts'
 import { SETTLEMENT_FAILED, UNCONFIRMED, type Journal, type Settlement } from '../../payment/settlement.ts'
 import { NODE_UNREACHABLE } from '../exact-evm/node-unreachable.ts'
@@ -172,7 +173,7 @@ async function follow(
   context: SvmContext,
   terms: Terms,
   hash: string,
-  order: Order | undefined,
+  order: SvmOrder | undefined,
   pace: Pace,
   fee?: bigint,
 ): Promise<Settlement | undefined> {
@@ -212,23 +213,4 @@ async function resolve(context: SvmContext, entry: PaymentRecord): Promise<Settl
   if (seen.result.kind === 'none' && isOver) return EXPIRED
   if (seen.result.kind === 'none' && order !== undefined) await chain.send(order.transaction)
   return (await follow(context, entry, dispatch.hash, order, SHORT)) ?? UNCONFIRMED
-}
-
-/** What is recorded of a transaction before it is sent. */
-interface Order {
-  /** No block above this height can contain it. */
-  readonly lastHeight: bigint
-  /** In base64, with all signatures. */
-  readonly transaction: string
-}
-
-function writeOrder({ lastHeight, transaction }: Order): string {
-  return `${lastHeight} ${transaction}`
-}
-
-function readOrder(raw: string | undefined): Order | undefined {
-  const [height = '', transaction] = raw?.split(' ') ?? []
-  return transaction === undefined || !/^\d+$/.test(height)
-    ? undefined
-    : { lastHeight: BigInt(height), transaction }
 }
