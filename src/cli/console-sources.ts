@@ -6,6 +6,7 @@ import { systemRuntime } from '../engine/base/runtime.ts'
 import type { Catalog } from '../engine/catalog/catalog.ts'
 import { compileText, loadCatalog } from '../engine/catalog/load.ts'
 import { documentNames } from '../engine/documents/all.ts'
+import { networkHealth } from '../engine/app/compose.ts'
 import { refundPayment, type RefundKeys } from '../engine/refunds/refund.ts'
 import { UsageStore } from '../engine/usage/usage-store.ts'
 import type { CatalogReport, ConsoleSources } from '../console/sources.ts'
@@ -37,7 +38,7 @@ export function consoleSources(settings: SourceSettings): ConsoleSources {
     ledger,
     service,
     usage: new UsageStore({ ledger, owner: 'console', now }),
-    networks: () => networks.x402.health(),
+    networks: () => networkHealth(networks),
     listings: () => networks.x402.listings(),
     channels: recent(now, () => listChannelBalances(ledger)),
     now,

@@ -3,6 +3,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../engine/base/json
 import { paymentStory } from '../../engine/ledger/payment-story.ts'
 import type { Ledger } from '../../engine/ledger/ledger.ts'
 import type { PaymentRecord, State } from '../../engine/ledger/payment-record.ts'
+import { findTransactionPage } from '../../engine/base/networks.ts'
 import { readPaymentKey } from '../../engine/x402/exact-evm/payment-key.ts'
 import { systemRuntime } from '../../engine/base/runtime.ts'
 import type { Call } from '../command.ts'
@@ -10,7 +11,7 @@ import { UsageError } from '../../command-line/usage-error.ts'
 import { columns } from '../terminal-text.ts'
 import { clean } from '../../command-line/printable.ts'
 import { withLedger } from './open-ledger.ts'
-import { isoTime, rowOf } from './row.ts'
+import { feeOf, isoTime, rowOf } from './row.ts'
 
 export async function showPayment(call: Call): Promise<number> {
   const { positionals, flags, terminal } = call
@@ -25,7 +26,8 @@ export async function showPayment(call: Call): Promise<number> {
       terminal.err(`ratecard payments show: this ledger has no payment ${id}`)
       return 1
     }
-    const facts = factsOf(await withBytes(ledger, entry), systemRuntime.now())
+    const pages = flags.given('sandbox') ? NO_PAGES : pagesOf(entry)
+    const facts = { ...factsOf(await withBytes(ledger, entry), systemRuntime.now()), ...pages }
     const { means, advice } = paymentStory(entry, systemRuntime.now())
     const story = { means: clean(means), advice: clean(advice) }
     if (flags.given('json')) terminal.out(JSON.stringify({ ...facts, ...story }, null, 2))
@@ -50,6 +52,7 @@ function factsOf(entry: PaymentRecord, now: number): JsonObject {
     amount_atomic: entry.receipt?.amount ?? entry.amount,
     authorized_atomic: entry.authorizedAmount,
     gas_cost_wei: entry.receipt?.gasCost ?? null,
+    fee: feeOf(entry),
     asset: clean(entry.asset),
     payee: clean(entry.payee),
     authorization_nonce: readPaymentKey(entry.key)?.nonce ?? null,
@@ -68,6 +71,17 @@ function factsOf(entry: PaymentRecord, now: number): JsonObject {
     answer: answerOf(entry),
   }
 }
+
+/** Where explorers show the transactions of a payment; no explorer knows those of a sandbox. */
+function pagesOf({ network, receipt, refund }: PaymentRecord): JsonObject {
+  const pageOf = (transaction: string): string | null => findTransactionPage(network, transaction) ?? null
+  return {
+    transaction_page: pageOf(receipt?.transaction ?? ''),
+    refund_page: pageOf(refund === undefined || refund.kind === 'due' ? '' : refund.hash),
+  }
+}
+
+const NO_PAGES: JsonObject = { transaction_page: null, refund_page: null }
 
 /** A lease that is left over from the last change says nothing. */
 const DONE: ReadonlySet<State> = new Set<State>(['sent', 'voided'])

@@ -1,4 +1,4 @@
-import { findAnyNetwork, findSvmNetwork, transactionPage } from '../../engine/base/networks.ts'
+import { findSvmNetwork, findTransactionPage } from '../../engine/base/networks.ts'
 import { chargeStatus, refundStateOf } from '../../engine/ledger/payment-lifecycle.ts'
 import type { PaymentRecord } from '../../engine/ledger/payment-record.ts'
 import { paymentStory } from '../../engine/ledger/payment-story.ts'
@@ -246,8 +246,5 @@ function refundSteps(entry: PaymentRecord, { now }: ConsoleSources): Step[] {
 
 /** None on the local chains of a sandbox. */
 function explorerLink(network: string, transaction: string, { sandbox }: ConsoleSources): string {
-  const known = findAnyNetwork(network)
-  if (sandbox || known === undefined || !/^(0x[0-9a-f]{64}|[1-9A-HJ-NP-Za-km-z]{64,88})$/i.test(transaction))
-    return ''
-  return transactionPage(known, transaction)
+  return sandbox ? '' : (findTransactionPage(network, transaction) ?? '')
 }
