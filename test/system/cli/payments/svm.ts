@@ -22,7 +22,6 @@ import {
   purchaseOf,
   sell,
   type LedgerFixture,
-  type Processing,
 } from '../../../support/ledger-fixture.ts'
 import { runLine, type Ran } from '../../../support/run-command.ts'
 import { openRpcInterceptor, rpcResult } from '../../../support/rpc-proxy.ts'
@@ -40,12 +39,12 @@ await chain.giveTokens(buyer.address, 10_000_000n)
 async function takePayment(): Promise<{ readonly purchase: Purchase; readonly transaction: string }> {
   const payment = await signSvmPayment(sale)
   const settled = await svmFacilitator(sale).settle(payment, sale.requirements)
-  t.ok(settled.success, settled.errorReason)
+  t.ok(settled.success, settled.errorReason ?? 'settled')
   return { purchase: purchaseFor(payment.payload), transaction: settled.transaction }
 }
 
-function purchaseFor(payload: object): Purchase {
-  const read = readSvm({ payload })
+function purchaseFor({ transaction }: { readonly transaction?: unknown }): Purchase {
+  const read = readSvm({ payload: { transaction: String(transaction) } })
   if (read.kind !== 'payload' || network === undefined) throw new Error('the client signs no payment')
   return purchaseOf({
     key: svmKey(network, read.payload),

@@ -11,7 +11,7 @@ import { SOLANA_DEVNET_CAIP2 } from '@x402/svm'
 import { ExactSvmScheme } from '@x402/svm/exact/client'
 import t, { type Test } from 'tap'
 import { encodeBase58 } from '../../../../src/engine/base/base58.ts'
-import type { JsonObject } from '../../../../src/engine/base/json.ts'
+import type { Json, JsonObject } from '../../../../src/engine/base/json.ts'
 import { startSvmSale, svmFacilitator, svmTokenAccount, type SvmSale } from '../../../support/svm.ts'
 import { bentTransaction, memoWith, secondTransfer, type Bend } from '../../../support/bent-svm.ts'
 import { callTool } from '../../../support/mcp.ts'
@@ -108,7 +108,7 @@ t.test('what the fee payer has paid stands in the books, and what it has left in
   const paid = { fee: /^0\.00001\d* SOL$/, gas_cost_wei: /^1\d{13}$/, transaction_page }
   t.match(await command('show', payment), paid)
   t.match(await command('export'), [paid])
-  const status = await (await fetch(`${own.url}/status.json`)).json()
+  const status: Json = JSON.parse(await (await fetch(`${own.url}/status.json`)).text())
   t.match(at(status, 'networks'), [
     {
       network: SOLANA_DEVNET_CAIP2,
