@@ -104,7 +104,10 @@ export async function sendSvmInstructions(
   instructions: readonly Instruction[],
 ): Promise<void> {
   const latest = await chain.call('getLatestBlockhash', [])
-  const lifetime = { blockhash: blockhash(textOf(at(latest, 'value', 'blockhash'))), lastValidBlockHeight: 0n }
+  const lifetime = {
+    blockhash: blockhash(textOf(at(latest, 'value', 'blockhash'))),
+    lastValidBlockHeight: 0n,
+  }
   const message = pipe(
     createTransactionMessage({ version: 0 }),
     (empty) => setTransactionMessageFeePayerSigner(signer, empty),

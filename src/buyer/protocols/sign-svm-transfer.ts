@@ -28,9 +28,7 @@ export async function signSvmTransfer(
   if (source === undefined || destination === undefined) return unsigned('an account has no token account')
   const blockhash = await latestBlockhash(rpcUrl(network) ?? network.rpcUrl)
   if (blockhash === undefined) {
-    return unsigned(
-      `a node of ${title} must name a block, and none answers: set ${svmRpcVariable(network)}`,
-    )
+    return unsigned(`a node of ${title} must name a block, and none answers: set ${svmRpcVariable(network)}`)
   }
   const message = writeTransferMessage({
     feePayer,

@@ -4,7 +4,10 @@ import type { Env } from '../../env.ts'
 import { EnvError } from '../../env/env-error.ts'
 
 /** The accounts of this environment that refunds are sent from. Throws `EnvError`. */
-export function refundKeysOf({ refundKey, svmRefundKey }: Pick<Env, 'refundKey' | 'svmRefundKey'>): RefundKeys {
+export function refundKeysOf({
+  refundKey,
+  svmRefundKey,
+}: Pick<Env, 'refundKey' | 'svmRefundKey'>): RefundKeys {
   const svm = svmRefundKey === undefined ? undefined : openSvmAccount(svmRefundKey)
   if (svmRefundKey !== undefined && svm === undefined)
     throw new EnvError([

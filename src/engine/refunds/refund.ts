@@ -76,8 +76,7 @@ export async function refundPayment(settings: RefundSettings, entry: PaymentReco
 }
 
 type Sender =
-  | { readonly kind: 'opened'; readonly send: (lease: PaymentLease) => Promise<RefundResult> }
-  | Refused
+  { readonly kind: 'opened'; readonly send: (lease: PaymentLease) => Promise<RefundResult> } | Refused
 
 /** What sends the refunds of a network. */
 function openSender(settings: RefundSettings, { network: id }: PaymentRecord): Sender {

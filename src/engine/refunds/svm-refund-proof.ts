@@ -19,7 +19,12 @@ export interface SvmRefundTerms {
 }
 
 /** Undefined when nothing was charged, or this version does not know the network or the token. */
-export function svmRefundTermsOf({ id, network: name, asset, receipt }: PaymentRecord): SvmRefundTerms | undefined {
+export function svmRefundTermsOf({
+  id,
+  network: name,
+  asset,
+  receipt,
+}: PaymentRecord): SvmRefundTerms | undefined {
   const network = findSvmNetwork(name)
   if (receipt === undefined || network === undefined || network.token.address !== asset) return undefined
   const { payer, amount } = receipt

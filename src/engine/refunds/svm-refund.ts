@@ -86,10 +86,10 @@ async function followUp(
       return { kind: 'unconfirmed', hash }
     case 'none':
       if (order === undefined)
-        return refused(`the record does not say until when ${hash} may be carried out, and the chain does not show it`)
-      return height > order.lastHeight
-        ? 'impossible'
-        : deliver(context, lease, refund, order)
+        return refused(
+          `the record does not say until when ${hash} may be carried out, and the chain does not show it`,
+        )
+      return height > order.lastHeight ? 'impossible' : deliver(context, lease, refund, order)
   }
 }
 
@@ -141,8 +141,7 @@ async function findEarlier(
 }
 
 type SignedRefund =
-  | { readonly kind: 'signed'; readonly transaction: Sent & { readonly order: SvmOrder } }
-  | Refused
+  { readonly kind: 'signed'; readonly transaction: Sent & { readonly order: SvmOrder } } | Refused
 
 async function signTransfer(
   { chain, account, now }: SvmRefundContext,
@@ -151,23 +150,19 @@ async function signTransfer(
   const { address: sender } = account
   const { token, title, coin } = network
   const source = tokenAccountOf(sender, token.address)
-  if (source === undefined || source === destination)
-    return refused('the account of the refund is the payer')
+  if (source === undefined || source === destination) return refused('the account of the refund is the payer')
   const [coins, own, theirs, life] = await Promise.all([
     chain.balance(sender),
     chain.tokenAccount(source),
     chain.tokenAccount(destination),
     chain.latestBlockhash(),
   ])
-  if (
-    coins.kind !== 'result' ||
-    own.kind !== 'result' ||
-    theirs.kind !== 'result' ||
-    life.kind !== 'result'
-  )
+  if (coins.kind !== 'result' || own.kind !== 'result' || theirs.kind !== 'result' || life.kind !== 'result')
     return refused(`${title} cannot be reached now`)
   if (theirs.result === null)
-    return refused(`${payer} has no token account for ${token.symbol} any more: ask its owner where to send it`)
+    return refused(
+      `${payer} has no token account for ${token.symbol} any more: ask its owner where to send it`,
+    )
   if ((own.result?.amount ?? 0n) < amount)
     return refused(`${sender} holds too little of the token: fund it and run the refund again`)
   if (coins.result < FEE)

@@ -126,7 +126,10 @@ function narrower(width: bigint, by: bigint): bigint {
 }
 
 /** Repeats a request that only reads. Throws `RpcUnavailableError` when the node refuses, or does not answer at all. */
-export async function patiently<T>({ sleep }: Pick<LogScannerSettings, 'sleep'>, ask: () => Promise<RpcAnswer<T>>): Promise<T> {
+export async function patiently<T>(
+  { sleep }: Pick<LogScannerSettings, 'sleep'>,
+  ask: () => Promise<RpcAnswer<T>>,
+): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     const answer = await ask()
     if (answer.kind === 'result') return answer.result

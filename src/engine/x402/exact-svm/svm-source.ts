@@ -56,7 +56,11 @@ export class SvmSource {
     }
   }
 
-  #arrival(signature: string, landed: LandedTransaction, { payee, account }: Destination): Incoming | undefined {
+  #arrival(
+    signature: string,
+    landed: LandedTransaction,
+    { payee, account }: Destination,
+  ): Incoming | undefined {
     const payment = this.#paymentIn(signature, landed, payee, account)
     if (payment !== undefined) return { kind: 'payment', payment }
     const amount = landed.changes

@@ -1,8 +1,4 @@
-import {
-  COMPUTE_BUDGET_PROGRAM,
-  LIGHTHOUSE_PROGRAM,
-  MEMO_PROGRAM,
-} from '../../base/svm-programs.ts'
+import { COMPUTE_BUDGET_PROGRAM, LIGHTHOUSE_PROGRAM, MEMO_PROGRAM } from '../../base/svm-programs.ts'
 import type { Instruction, SvmTransaction } from '../../chains/svm/transaction.ts'
 import { readTransferChecked } from '../../chains/svm/transfer-checked.ts'
 
