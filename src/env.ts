@@ -45,7 +45,7 @@ export function readEnv(variables: Variables, service: ServiceVariables = {}): E
 /** What `SETTINGS` says about each is not repeated here. */
 function readSettings(reader: Reader) {
   const { environment, catalog, host, trustProxy, drainSeconds, payTo, signerKeys, refundKey } = SETTINGS
-  const { channelKeys, feePayerKeys } = SETTINGS
+  const { channelKeys, feePayerKeys, svmRefundKey } = SETTINGS
   const { mppRecipient, mppSecretKeys, receiptKeys, ledger, cache, ledgerUnsafe, ledgerReplicas } = SETTINGS
   const { metricsPort, metricsToken, noColor, forceColor, allowTestNetworks } = SETTINGS
   const payees = reader.payees(payTo.variable)
@@ -63,6 +63,7 @@ function readSettings(reader: Reader) {
     feePayerKeys: reader.keyPairs(feePayerKeys.variable),
     channelKeys: reader.keys(channelKeys.variable),
     refundKey: reader.keys(refundKey.variable)[0],
+    svmRefundKey: reader.text(svmRefundKey.variable),
     facilitators: reader.facilitators(),
     mppRecipient: reader.address(mppRecipient.variable),
     mppSecretKeys: reader.secrets(mppSecretKeys.variable),

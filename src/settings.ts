@@ -355,6 +355,12 @@ export const SETTINGS = {
     otherwise: 'none',
     text: 'Private key of the account that refunds are sent from, with the token and gas.',
   },
+  svmRefundKey: {
+    group: 'refunds',
+    variable: 'SOLANA_REFUND_PRIVATE_KEY',
+    otherwise: 'none',
+    text: 'Key pair of the account that refunds on Solana are sent from, with the token and SOL: 64 bytes in base58, or as the JSON array that `solana-keygen` writes.',
+  },
   runtime: {
     group: 'program',
     option: 'runtime',

@@ -13,8 +13,17 @@ export interface SandboxFile {
   readonly keys: { readonly x402: Key; readonly mpp: Key }
   /** Endpoints by chain id. */
   readonly rpcUrls: Readonly<Record<number, string>>
-  /** Undefined where the sandbox has no Solana. `network`: CAIP-2. */
-  readonly svm: { readonly key: SvmAccount; readonly network: string; readonly rpcUrl: string } | undefined
+  /** Undefined where the sandbox has no Solana. */
+  readonly svm: SandboxSvm | undefined
+}
+
+interface SandboxSvm {
+  readonly key: SvmAccount
+  /** CAIP-2. */
+  readonly network: string
+  readonly rpcUrl: string
+  /** Who is paid there. */
+  readonly payTo: string | undefined
 }
 
 /** Undefined where no sandbox has written one. */
@@ -53,10 +62,10 @@ function objectOf(value: unknown): JsonObject {
   return isJsonObject(value) ? value : {}
 }
 
-function svmOf({ payerKey, network, rpcUrl }: JsonObject): SandboxFile['svm'] {
+function svmOf({ payerKey, network, rpcUrl, payTo }: JsonObject): SandboxFile['svm'] {
   const key = typeof payerKey === 'string' ? openSvmAccount(payerKey) : undefined
   if (key === undefined || typeof network !== 'string' || typeof rpcUrl !== 'string') return undefined
-  return { key, network, rpcUrl }
+  return { key, network, rpcUrl, payTo: typeof payTo === 'string' ? payTo : undefined }
 }
 
 function keyOf({ payerKey }: JsonObject): Key | undefined {

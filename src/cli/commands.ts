@@ -326,6 +326,7 @@ export const COMMANDS: readonly Command[] = [
       'ratecard payments refund pay_0a1B2c3D4e5F6g7H8i9J0k --sandbox',
       'REFUND_PRIVATE_KEY=… RPC_URL_8453=https://… ratecard payments refund --due --max 5',
       'REFUND_PRIVATE_KEY=… RPC_URL_8453=https://… ratecard payments refund pay_0a1B2c3D4e5F6g7H8i9J0k',
+      'SOLANA_REFUND_PRIVATE_KEY=… RPC_URL_SOLANA=https://… ratecard payments refund pay_0a1B2c3D4e5F6g7H8i9J0k',
     ],
     run: async (call) => (await import('./payments/refund.ts')).refundPayments(call),
   },

@@ -6,7 +6,8 @@ import { systemRuntime } from '../engine/base/runtime.ts'
 import type { Catalog } from '../engine/catalog/catalog.ts'
 import { compileText } from '../engine/catalog/load-catalog.ts'
 import { documentNames } from '../engine/documents/all.ts'
-import { refundPayment } from '../engine/refunds/refund.ts'
+import { networkHealth } from '../engine/app/compose.ts'
+import { refundPayment, type RefundKeys } from '../engine/refunds/refund.ts'
 import { UsageStore } from '../engine/usage/usage-store.ts'
 import type { CatalogReport, ConsoleSources } from '../console/sources.ts'
 import { listChannelBalances } from '../engine/x402/batch-settlement-evm/channel-balances.ts'
@@ -25,19 +26,19 @@ interface SourceSettings {
   /** The catalog that this process served before; undefined: none. */
   readonly before: () => Catalog | undefined
   readonly ownPayers: () => ReadonlySet<string>
-  readonly refundKey: `0x${string}` | undefined
+  readonly refundKeys: RefundKeys
 }
 
 /** What the console reads of a service that is being served. */
 export function consoleSources(settings: SourceSettings): ConsoleSources {
-  const { app, refundKey, baseUrl, sandbox, version, ledgerFile, ownPayers } = settings
+  const { app, refundKeys, baseUrl, sandbox, version, ledgerFile, ownPayers } = settings
   const { ledger, networks, service, titles, payments } = app
   const { now } = ledger
   return {
     ledger,
     service,
     usage: new UsageStore({ ledger, owner: 'console', now }),
-    networks: () => networks.x402.health(),
+    networks: () => networkHealth(networks),
     listings: () => networks.x402.listings(),
     channels: recent(now, () => listChannelBalances(ledger)),
     now,
@@ -50,7 +51,7 @@ export function consoleSources(settings: SourceSettings): ConsoleSources {
     payerKeys,
     catalogReport: remembered(() => reportOf(settings), app),
     refund:
-      refundKey === undefined
+      refundKeys.evm === undefined && refundKeys.svm === undefined
         ? undefined
         : (record) =>
             refundPayment(
@@ -59,8 +60,9 @@ export function consoleSources(settings: SourceSettings): ConsoleSources {
                 ledger,
                 now,
                 rpcUrls: payments.rpcUrls,
+                svmRpcUrls: payments.svmRpcUrls ?? {},
                 owner: `refund-${randomBytes(6).toString('hex')}`,
-                key: refundKey,
+                keys: refundKeys,
               },
               record,
             ),

@@ -19,6 +19,8 @@ import { createConsole, type Console } from '../console/console.ts'
 import { payerKeys } from '../engine/app/payer-keys.ts'
 import { SalesFunnel } from '../engine/usage/sales-funnel.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
+import { networkHealth } from '../engine/app/compose.ts'
+import { refundKeysOf } from './payments/refund-keys.ts'
 import { consoleSources } from './console-sources.ts'
 import type { Call } from './command.ts'
 import { handlersFor } from './load-handlers.ts'
@@ -196,7 +198,7 @@ async function start(process: ServerProcess): Promise<Started> {
               now: systemRuntime.now,
               figures,
               others: supervisor,
-              health: () => app.networks.x402.health(),
+              health: () => networkHealth(app.networks),
               revision: () => app.service.revision().catalog.revision,
               isRefused: () => app.service.refused() !== undefined,
               denyLists: () =>
@@ -252,10 +254,10 @@ async function start(process: ServerProcess): Promise<Started> {
       kept: plan.sandbox ? undefined : keptRevisions(plan.dataDir),
       before: () => earlier.catalog,
       ownPayers,
-      refundKey:
+      refundKeys:
         sandbox === undefined
-          ? env.refundKey
-          : (await import('../sandbox/sandbox.ts')).readRefundKey({ directory: plan.dataDir }),
+          ? refundKeysOf(env)
+          : (await import('../sandbox/sandbox.ts')).readRefundKeys({ directory: plan.dataDir }),
     })
     await opening.open(sources)
     return opening

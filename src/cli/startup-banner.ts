@@ -91,7 +91,11 @@ export function printBanner({ terminal, env }: Call, app: OpenRatecard, log: Log
   if (facts.sandbox) {
     const wallet = dataDir === env.dataDir ? '' : `DATA_DIR='${dataDir}' `
     const first = sold.find(({ operation }) => operation.method === 'GET')
-    if (first !== undefined) say(`try: ${wallet}npx ratecard pay '${baseUrl}${sampleCall(first)}'`)
+    const call = first && `${wallet}npx ratecard pay '${baseUrl}${sampleCall(first)}'`
+    if (call !== undefined) say(`try: ${call}`)
+    const [svm] = payments.x402 === undefined ? [] : networks.svm.of(payments.x402)
+    if (call !== undefined && svm !== undefined)
+      say(`on ${svm.network.title}: ${call} --network ${svm.network.nickname}`)
   } else if (env.baseUrl === undefined) {
     warn(`BASE_URL is not set: challenges and documents say ${baseUrl}, which only this machine can reach`)
   }

@@ -3,7 +3,7 @@ import type { Ledger } from '../engine/ledger/ledger.ts'
 import type { PaymentRecord } from '../engine/ledger/payment-record.ts'
 import type { ListingReport } from '../engine/payment/listing-report.ts'
 import type { NetworkHealth } from '../engine/payment/network-health.ts'
-import type { RefundResult } from '../engine/refunds/refund.ts'
+import type { RefundResult } from '../engine/refunds/refund-result.ts'
 import type { ChannelBalance } from '../engine/x402/batch-settlement-evm/channel-balances.ts'
 import type { UsageStore } from '../engine/usage/usage-store.ts'
 

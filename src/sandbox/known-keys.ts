@@ -49,7 +49,7 @@ function holders(file: unknown): Record<string, unknown>[] {
 
 function addresses(holder: Record<string, unknown>): string[] {
   const { payerKey, signerKey, refundKey, feePayerKey, payTo, recipient } = holder
-  const pairs = [payerKey, feePayerKey]
+  const pairs = [payerKey, feePayerKey, refundKey]
     .filter(isKeyPair)
     .flatMap((pair) => openSvmAccount(pair)?.address ?? [])
   const signers = [payerKey, signerKey, refundKey].filter(isWord).flatMap((key) => addressOfKey(key) ?? [])

@@ -8,7 +8,8 @@ import { lock } from './lock.ts'
 import { readState, writeSecret, type SandboxState } from './state.ts'
 import { SVM_NETWORK, type SvmChain } from './svm/chain.ts'
 import { encodeBase58 } from '../engine/base/base58.ts'
-import { createSvmAccount } from '../engine/base/svm-signature.ts'
+import { createSvmAccount, openSvmAccount } from '../engine/base/svm-signature.ts'
+import type { RefundKeys } from '../engine/refunds/refund.ts'
 import type { TempoChain } from './tempo/chain.ts'
 import { serveWallet } from './wallet.ts'
 
@@ -105,9 +106,10 @@ export function readSandbox({ directory, baseUrl }: Place & { readonly baseUrl: 
   }
 }
 
-/** The key of the account that refunds are sent from; undefined when no sandbox has run in the data directory. */
-export function readRefundKey({ directory }: Place): Hex | undefined {
-  return readState(join(homeIn({ directory }), 'state.json'))?.refundKey
+/** The accounts that refunds are sent from; none when no sandbox has run in the data directory. */
+export function readRefundKeys({ directory }: Place): RefundKeys {
+  const { refundKey, svm } = readState(join(homeIn({ directory }), 'state.json')) ?? {}
+  return { evm: refundKey, svm: svm && openSvmAccount(svm.refundKey) }
 }
 
 function homeIn({ directory }: Place): string {
@@ -198,16 +200,20 @@ async function fundSvm(
   random: SandboxOptions['random'],
 ): Promise<NonNullable<SandboxState['svm']>> {
   const [payer, feePayer] = [createSvmAccount(random(32)), createSvmAccount(random(32))]
+  const refunder = createSvmAccount(random(32))
   const payTo = createSvmAccount(random(32)).address
   await Promise.all([
     chain.giveTokens(payer.address, TEST_BALANCE),
     chain.giveTokens(payTo, 0n),
+    chain.giveTokens(refunder.address, TEST_BALANCE),
     chain.setLamports(payer.address, LAMPORTS),
     chain.setLamports(feePayer.address, LAMPORTS),
+    chain.setLamports(refunder.address, LAMPORTS),
   ])
   const { rpcUrl, pid, mint, identity } = chain
   const [payerKey, feePayerKey] = [encodeBase58(payer.pair), encodeBase58(feePayer.pair)]
-  return { rpcUrl, pid, mint, identity, payerKey, feePayerKey, payTo }
+  const refundKey = encodeBase58(refunder.pair)
+  return { rpcUrl, pid, mint, identity, payerKey, feePayerKey, payTo, refundKey }
 }
 
 /** One old ledger is kept, to look into the last run. */

@@ -28,6 +28,8 @@ export interface SandboxState {
     readonly feePayerKey: string
     /** Its key is not stored: it is not needed. */
     readonly payTo: string
+    /** Refunds are sent from its account, which has money. */
+    readonly refundKey: string
   }
   /**
    * Key of the account that refunds are sent from, with money on the other two chains. The account of the signer is for
@@ -50,11 +52,11 @@ export function readState(file: string): SandboxState | undefined {
 
 function readSvm(found: unknown): SandboxState['svm'] {
   if (!isRecord(found)) return undefined
-  const { rpcUrl, pid, mint, identity, payerKey, feePayerKey, payTo } = found
+  const { rpcUrl, pid, mint, identity, payerKey, feePayerKey, payTo, refundKey } = found
   if (typeof rpcUrl !== 'string' || !isCount(pid) || typeof identity !== 'string') return undefined
-  if (!isKeyPair(payerKey) || !isKeyPair(feePayerKey)) return undefined
+  if (!isKeyPair(payerKey) || !isKeyPair(feePayerKey) || !isKeyPair(refundKey)) return undefined
   if (!isSvmPlace(mint) || !isSvmPlace(payTo)) return undefined
-  return { rpcUrl, pid, mint, identity, payerKey, feePayerKey, payTo }
+  return { rpcUrl, pid, mint, identity, payerKey, feePayerKey, payTo, refundKey }
 }
 
 function readEvm(found: unknown): SandboxState['evm'] | undefined {

@@ -12,9 +12,11 @@ import {
   partiallySignTransactionMessageWithSigners,
   pipe,
   setTransactionMessageFeePayer,
+  setTransactionMessageFeePayerSigner,
   setTransactionMessageLifetimeUsingBlockhash,
 } from '@solana/kit'
 import { getTransferCheckedInstruction } from '@solana-program/token'
+import type { SvmChain } from '../../src/sandbox/svm/chain.ts'
 import { at } from './documents.ts'
 import { svmTokenAccount, type SvmSale } from './svm.ts'
 
@@ -93,6 +95,27 @@ export function memoWith(account: string): Instruction {
     accounts: [{ address: address(account), role: AccountRole.READONLY }],
     data: Buffer.from('with an account'),
   }
+}
+
+/** An ordinary transaction, whose signer pays the fee. */
+export async function sendSvmInstructions(
+  chain: SvmChain,
+  signer: KeyPairSigner,
+  instructions: readonly Instruction[],
+): Promise<void> {
+  const latest = await chain.call('getLatestBlockhash', [])
+  const lifetime = {
+    blockhash: blockhash(textOf(at(latest, 'value', 'blockhash'))),
+    lastValidBlockHeight: 0n,
+  }
+  const message = pipe(
+    createTransactionMessage({ version: 0 }),
+    (empty) => setTransactionMessageFeePayerSigner(signer, empty),
+    (paid) => setTransactionMessageLifetimeUsingBlockhash(lifetime, paid),
+    (timed) => appendTransactionMessageInstructions(instructions, timed),
+  )
+  const signed = await partiallySignTransactionMessageWithSigners(message)
+  await chain.call('sendTransaction', [getBase64EncodedWireTransaction(signed), { encoding: 'base64' }])
 }
 
 function textOf(value: unknown): string {

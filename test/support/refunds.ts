@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { openLmdbLedger } from '../../src/engine/ledger/lmdb/lmdb-ledger.ts'
 import type { Ledger } from '../../src/engine/ledger/ledger.ts'
 import type { PaymentRecord, Purchase, Refund } from '../../src/engine/ledger/payment-record.ts'
-import { refundPayment, type RefundResult } from '../../src/engine/refunds/refund.ts'
+import { refundPayment } from '../../src/engine/refunds/refund.ts'
+import type { RefundResult } from '../../src/engine/refunds/refund-result.ts'
 import type { EvmChain } from '../../src/sandbox/evm/chain.ts'
 import { startBase } from './base-chain.ts'
 import { HOUR, purchaseOf, receiptOf, sell, type LedgerFixture } from './ledger-fixture.ts'
@@ -103,7 +104,9 @@ export async function refundIn(
   const record = await ledger.find(id)
   if (record === undefined) throw new Error(`there is no payment ${id}`)
   const rpcUrls = { [chainId]: rpcUrl }
-  return refundPayment({ ledger, owner, rpcUrls, caller: fetch, key, now, sleep, every: systemEvery }, record)
+  const keys = { evm: key, svm: undefined }
+  const settings = { ledger, owner, rpcUrls, svmRpcUrls: {}, keys, caller: fetch, now, sleep }
+  return refundPayment({ ...settings, every: systemEvery }, record)
 }
 
 export async function refundOf(fixture: Pick<LedgerFixture, 'all'>): Promise<Refund | undefined> {

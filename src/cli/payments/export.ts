@@ -1,5 +1,6 @@
 import { chargeStatus, refundStateOf } from '../../engine/ledger/payment-lifecycle.ts'
 import type { PaymentRecord, Receipt } from '../../engine/ledger/payment-record.ts'
+import { findTransactionPage } from '../../engine/base/networks.ts'
 import { systemRuntime } from '../../engine/base/runtime.ts'
 import type { Call } from '../command.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
@@ -13,7 +14,7 @@ import {
 } from '../../engine/receipts/receipt-signer.ts'
 import { baseUrlOf } from '../payment-config.ts'
 import { dataDirOf, withLedger } from './open-ledger.ts'
-import { isoTime, spellAmount, usageOf } from './row.ts'
+import { feeOf, isoTime, spellAmount, usageOf } from './row.ts'
 import { payerFilterOf } from './payer-filter.ts'
 import { parsePastTime, parseTime } from './parse-time.ts'
 
@@ -106,6 +107,10 @@ const COLUMNS = [
   'authorized_atomic',
   // What such an amount consists of.
   'usage',
+  // `gas_cost_wei` in units of the coin.
+  'fee',
+  // Where an explorer shows the transaction.
+  'transaction_page',
 ] as const
 
 type ChargeRecord = Readonly<Record<(typeof COLUMNS)[number], string>>
@@ -152,5 +157,7 @@ function rowOf(
     authorized: spellAmount(BigInt(record.authorizedAmount), network, asset).amount,
     authorized_atomic: record.authorizedAmount,
     usage: usageOf(record) ?? '',
+    fee: feeOf(record) ?? '',
+    transaction_page: findTransactionPage(network, transaction) ?? '',
   }
 }

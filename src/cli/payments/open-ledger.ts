@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { loadCatalog } from '../../engine/catalog/load-catalog.ts'
 import { openLedger } from '../../engine/app/compose.ts'
+import { findSvmNetwork } from '../../engine/base/networks.ts'
 import { documentNames } from '../../engine/documents/all.ts'
 import type { Ledger } from '../../engine/ledger/ledger.ts'
 import { readSandbox } from '../../buyer/sandbox-file.ts'
@@ -50,7 +51,10 @@ function isLedger(directory: string): boolean {
 interface Chains {
   /** JSON-RPC endpoints by chain id. */
   readonly rpcUrls: Readonly<Record<number, string>>
+  /** Those of Solana networks by CAIP-2 id. */
+  readonly svmRpcUrls: Readonly<Record<string, string>>
   readonly payTo: string | undefined
+  readonly payToSolana: string | undefined
   readonly mpp?: { readonly chain: number; readonly currency: string; readonly recipient: string } | undefined
 }
 
@@ -58,28 +62,43 @@ interface Chains {
 export function chainsOf(call: Call): Chains {
   const { flags, env, terminal } = call
   if (flags.given('sandbox')) return sandboxChains(dataDirOf(call))
-  const { rpcUrls, payTo, mppRecipient: recipient } = env
+  const { rpcUrls, payTo, payToSolana, mppRecipient: recipient } = env
+  const svmRpcUrls = Object.fromEntries(
+    Object.entries(env.svmRpcUrls).flatMap(([name, url]) => {
+      const id = findSvmNetwork(name)?.id
+      return id === undefined ? [] : [[id, url]]
+    }),
+  )
+  const known = { rpcUrls, svmRpcUrls, payTo, payToSolana }
   const file = flags.text('catalog')
-  if (payTo !== undefined && recipient === undefined) return { rpcUrls, payTo }
+  const lacksSolana = payToSolana === undefined && Object.keys(svmRpcUrls).length > 0
+  const lacksEvm = payTo === undefined && (payToSolana === undefined || Object.keys(rpcUrls).length > 0)
+  if (!lacksSolana && !lacksEvm && recipient === undefined) return known
   if (file === undefined && !existsSync(env.catalog)) {
-    const missing =
-      payTo === undefined
-        ? 'PAY_TO is not set and there'
+    const missing = lacksEvm
+      ? 'PAY_TO is not set and there'
+      : lacksSolana
+        ? 'PAY_TO names no address of Solana and there'
         : 'with MPP_RECIPIENT, the catalog is needed and there'
     terminal.err(`${missing} is no ${env.catalog}: only payees of the ledger are checked`)
-    return { rpcUrls, payTo }
+    return known
   }
   const { catalog } = loadCatalog(file ?? env.catalog, { documents: documentNames, handlers: undefined })
   const { mpp } = catalog.payments
   return {
-    rpcUrls,
+    ...known,
     payTo: payTo ?? catalog.payments.payTo,
+    payToSolana: payToSolana ?? catalog.payments.payToSolana,
     mpp: mpp === undefined || recipient === undefined ? undefined : { ...mpp, recipient },
   }
 }
 
 function sandboxChains(dataDir: string): Chains {
   const sandbox = readSandbox(dataDir)
-  if (sandbox !== undefined) return sandbox
+  if (sandbox !== undefined) {
+    const { rpcUrls, payTo, svm } = sandbox
+    const svmRpcUrls = svm === undefined ? {} : { [svm.network]: svm.rpcUrl }
+    return { rpcUrls, svmRpcUrls, payTo, payToSolana: svm?.payTo }
+  }
   throw new Error(`there is no sandbox here: ${join(dataDir, 'sandbox.json')} cannot be read`)
 }

@@ -45,7 +45,7 @@ export function comparisonOf(call: Call): (ledger: Ledger) => Promise<Comparison
       ...chains,
       ledger,
       since,
-      progress: (network, done, all) => terminal.progress(`${network}: ${done} of ${all} blocks`),
+      progress: (network, read) => terminal.progress(`${network}: ${read}`),
     })
     terminal.progress('')
     const checked = statements.filter((statement) => statement.kind === 'checked')
@@ -69,7 +69,7 @@ function print(terminal: Terminal, statements: readonly Statement[], since: numb
     if (statement.kind === 'unchecked')
       err(`${statement.network}, ${statement.protocol}: could not be checked: ${statement.reason}`)
   if (statements.length === 0)
-    err('nothing could be checked: no network has an RPC_URL_<chain id> and an address that is paid there')
+    err('nothing could be checked: no network has an RPC_URL_<network> and an address that is paid there')
   if (checked.length === 0) return
   const count = checked.reduce((all, { differences }) => all + differences.length, 0)
   const found = count === 0 ? 'no difference' : countOf(count, 'difference')
@@ -86,7 +86,8 @@ function printChecked(out: Terminal['out'], statement: Checked, since: number): 
   const spell = (sum: Sum): string =>
     `${sum.count} (${spellAmount(sum.amount, network, asset).amount} ${token})`
   out(`${network}, ${protocol}, ${token} to ${payees.join(', ')}`)
-  out(`  since ${isoTime(since)}, blocks ${span.from} to ${span.to}`)
+  const blocks = span === undefined ? '' : `, blocks ${span.from} to ${span.to}`
+  out(`  since ${isoTime(since)}${blocks}`)
   out(`  ${agreed} agreed, ${underway} under way, ${transfers.count} other transfers (${amount} ${token})`)
   if (refunds.due.count + refunds.sent.count > 0)
     out(`  refunds: ${spell(refunds.sent)} sent, ${spell(refunds.due)} due`)
@@ -120,7 +121,7 @@ function networkOf(statement: Statement): JsonObject {
   return {
     ...head,
     payees,
-    blocks: { from: Number(span.from), to: Number(span.to) },
+    blocks: span === undefined ? null : { from: Number(span.from), to: Number(span.to) },
     agreed,
     underway,
     other_transfers: spell(transfers),

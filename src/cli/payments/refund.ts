@@ -3,13 +3,15 @@ import type { Ledger } from '../../engine/ledger/ledger.ts'
 import { isRefundDue } from '../../engine/ledger/payment-lifecycle.ts'
 import type { PaymentRecord } from '../../engine/ledger/payment-record.ts'
 import { formatPrice, parsePrice, toMicros } from '../../engine/base/money.ts'
-import { refundPayment, type RefundResult } from '../../engine/refunds/refund.ts'
+import { refundPayment } from '../../engine/refunds/refund.ts'
+import type { RefundResult } from '../../engine/refunds/refund-result.ts'
 import { systemRuntime } from '../../engine/base/runtime.ts'
 import type { Call } from '../command.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
 import { clean } from '../../command-line/printable.ts'
-import { readRefundKey } from '../../sandbox/sandbox.ts'
+import { readRefundKeys } from '../../sandbox/sandbox.ts'
 import { chainsOf, dataDirOf, withLedger } from './open-ledger.ts'
+import { refundKeysOf } from './refund-keys.ts'
 import { rowOf, type PaymentRow } from './row.ts'
 
 /** What became of one refund, as `--json` prints it. */
@@ -28,10 +30,12 @@ export async function refundPayments(call: Call): Promise<number> {
   const { flags, env, terminal } = call
   const isDryRun = flags.given('dry-run')
   const max = maxOf(flags.text('max'))
-  const { rpcUrls } = chainsOf(call)
-  const key = flags.given('sandbox') ? readRefundKey({ directory: dataDirOf(call) }) : env.refundKey
-  if (key === undefined && !isDryRun)
-    throw new UsageError('REFUND_PRIVATE_KEY is not set: the key of the account that the money is sent from')
+  const { rpcUrls, svmRpcUrls } = chainsOf(call)
+  const keys = flags.given('sandbox') ? readRefundKeys({ directory: dataDirOf(call) }) : refundKeysOf(env)
+  if (keys.evm === undefined && keys.svm === undefined && !isDryRun)
+    throw new UsageError(
+      'REFUND_PRIVATE_KEY is not set: the key of the account that the money is sent from; on Solana, it is SOLANA_REFUND_PRIVATE_KEY',
+    )
   return withLedger(call, async (ledger) => {
     const records = await entriesOf(call, ledger)
     // Every token of the table is a dollar of six decimals.
@@ -42,11 +46,12 @@ export async function refundPayments(call: Call): Promise<number> {
       )
       return 1
     }
-    const settings = { ...systemRuntime, ledger, rpcUrls, owner: `refund-${randomBytes(6).toString('hex')}` }
+    const owner = `refund-${randomBytes(6).toString('hex')}`
+    const settings = { ...systemRuntime, ledger, rpcUrls, svmRpcUrls, keys, owner }
     const rows: RefundRow[] = []
     for (const record of records) {
       // One after the other: they use one account.
-      const result = key === undefined || isDryRun ? undefined : await refund({ ...settings, key }, record)
+      const result = isDryRun ? undefined : await refund(settings, record)
       const row = refundRow(record, result)
       rows.push(row)
       if (!flags.given('json')) terminal.out(sentenceOf(row))

@@ -1,6 +1,7 @@
 import { chargeStatus } from '../../engine/ledger/payment-lifecycle.ts'
 import type { PaymentRecord, State } from '../../engine/ledger/payment-record.ts'
-import { amountOf } from '../../engine/base/networks.ts'
+import { formatDecimal } from '../../engine/base/money.ts'
+import { amountOf, findAnyNetwork } from '../../engine/base/networks.ts'
 import { clean } from '../../command-line/printable.ts'
 
 /** One payment in a list; nothing of what was sold, and nothing that works as a secret. */
@@ -72,6 +73,16 @@ function refundOf({ refund }: PaymentRecord): RefundFacts | null {
   if (refund.kind === 'due') return { state: refund.kind, reason: refund.reason }
   const { kind, hash, sender } = refund
   return { state: kind, transaction: clean(hash), sender: sender === undefined ? null : clean(sender) }
+}
+
+/** Decimals of the coin that fees are recorded in, on every network. */
+const FEE_DECIMALS = 18
+
+/** What our account has paid the network, in units of its coin: `0.000010001 SOL`; null when another account paid. */
+export function feeOf({ network, receipt }: PaymentRecord): string | null {
+  const coin = findAnyNetwork(network)?.coin
+  if (receipt?.gasCost === undefined || coin === undefined) return null
+  return `${formatDecimal(BigInt(receipt.gasCost), FEE_DECIMALS)} ${coin}`
 }
 
 export function isoTime(ms: number): string {

@@ -3,6 +3,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../engine/base/json
 import { paymentStory } from '../../engine/ledger/payment-story.ts'
 import type { Ledger } from '../../engine/ledger/ledger.ts'
 import type { PaymentRecord, State } from '../../engine/ledger/payment-record.ts'
+import { findTransactionPage } from '../../engine/base/networks.ts'
 import { readPaymentKey } from '../../engine/x402/exact-evm/payment-key.ts'
 import { systemRuntime } from '../../engine/base/runtime.ts'
 import type { Call } from '../command.ts'
@@ -10,7 +11,7 @@ import { UsageError } from '../../command-line/usage-error.ts'
 import { factsFor, linesFor } from '../terminal-text.ts'
 import { clean } from '../../command-line/printable.ts'
 import { withLedger } from './open-ledger.ts'
-import { isoTime, rowOf } from './row.ts'
+import { feeOf, isoTime, rowOf } from './row.ts'
 
 export async function showPayment(call: Call): Promise<number> {
   const { positionals, flags, terminal } = call
@@ -24,7 +25,8 @@ export async function showPayment(call: Call): Promise<number> {
       terminal.err(`ratecard payments show: this ledger has no payment ${id}`)
       return 1
     }
-    const facts = factsOf(await withBytes(ledger, record), systemRuntime.now())
+    const pages = flags.given('sandbox') ? NO_PAGES : pagesOf(record)
+    const facts = { ...factsOf(await withBytes(ledger, record), systemRuntime.now()), ...pages }
     const { means, advice } = paymentStory(record, systemRuntime.now())
     const story = { means: clean(means), advice: clean(advice) }
     if (flags.given('json')) terminal.out(JSON.stringify({ ...facts, ...story }, null, 2))
@@ -52,6 +54,7 @@ function factsOf(record: PaymentRecord, now: number): JsonObject {
     amount_atomic: record.receipt?.amount ?? record.amount,
     authorized_atomic: record.authorizedAmount,
     gas_cost_wei: record.receipt?.gasCost ?? null,
+    fee: feeOf(record),
     asset: clean(record.asset),
     payee: clean(record.payee),
     authorization_nonce: readPaymentKey(record.key)?.nonce ?? null,
@@ -70,6 +73,17 @@ function factsOf(record: PaymentRecord, now: number): JsonObject {
     answer: answerOf(record),
   }
 }
+
+/** Where explorers show the transactions of a payment; no explorer knows those of a sandbox. */
+function pagesOf({ network, receipt, refund }: PaymentRecord): JsonObject {
+  const pageOf = (transaction: string): string | null => findTransactionPage(network, transaction) ?? null
+  return {
+    transaction_page: pageOf(receipt?.transaction ?? ''),
+    refund_page: pageOf(refund === undefined || refund.kind === 'due' ? '' : refund.hash),
+  }
+}
+
+const NO_PAGES: JsonObject = { transaction_page: null, refund_page: null }
 
 /** A lease that is left over from the last change says nothing. */
 const DONE: ReadonlySet<State> = new Set<State>(['sent', 'voided'])

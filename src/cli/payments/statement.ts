@@ -1,5 +1,5 @@
 import { formatDecimal, formatPrice, parseDecimal, toMicros } from '../../engine/base/money.ts'
-import { findAsset, findNetwork, NETWORKS } from '../../engine/base/networks.ts'
+import { findAsset, findAnyNetwork, NETWORKS } from '../../engine/base/networks.ts'
 import { systemRuntime } from '../../engine/base/runtime.ts'
 import { chargeStatus, isRefundDue } from '../../engine/ledger/payment-lifecycle.ts'
 import type { PaymentRecord } from '../../engine/ledger/payment-record.ts'
@@ -210,7 +210,7 @@ function gasRows(
   prices: ReadonlyMap<string, bigint>,
 ): StatementRow[] {
   if (payments === 0) return []
-  const coin = findNetwork(base.network)?.coin
+  const coin = findAnyNetwork(base.network)?.coin
   const price = coin === undefined ? undefined : prices.get(coin)
   const one = 10n ** BigInt(WEI_DECIMALS)
   return [

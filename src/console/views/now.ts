@@ -1,6 +1,7 @@
 import { findRefundsDue } from '../../engine/ledger/clean-up.ts'
 import { LedgerLostError } from '../../engine/base/errors.ts'
 import { usesTestNetworks } from '../../engine/catalog/catalog.ts'
+import { rpcVariable } from '../../engine/base/networks.ts'
 import { formatCoin } from '../../engine/chains/evm/gas-balance.ts'
 import { readPage } from '../../engine/documents/page-frame.ts'
 import type { TemplateContext } from '../../engine/documents/template.ts'
@@ -176,7 +177,7 @@ async function findWarnings(sources: ConsoleSources): Promise<readonly TemplateC
     if (isNodeAway)
       warn(
         `Nothing is sold on ${network.title}: its node does not answer.`,
-        `Look at the endpoint in RPC_URL_${network.chainId}; payments are answered with 503 and not charged meanwhile.`,
+        `Look at the endpoint in ${rpcVariable(network.id)}; payments are answered with 503 and not charged meanwhile.`,
       )
     if (trouble !== undefined)
       warn(

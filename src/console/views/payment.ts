@@ -1,4 +1,4 @@
-import { findAnyNetwork, transactionPage } from '../../engine/base/networks.ts'
+import { findSvmNetwork, findTransactionPage } from '../../engine/base/networks.ts'
 import { chargeStatus, refundStateOf } from '../../engine/ledger/payment-lifecycle.ts'
 import type { PaymentRecord } from '../../engine/ledger/payment-record.ts'
 import { paymentStory } from '../../engine/ledger/payment-story.ts'
@@ -74,6 +74,7 @@ export const refund = defineView('refund', 'Payments', async ({ sources, rest, q
     network: networkTitle(network),
     possible: refundLink(record, sources) !== '',
     hasKey: sources.refund !== undefined,
+    variable: findSvmNetwork(network) === undefined ? 'REFUND_PRIVATE_KEY' : 'SOLANA_REFUND_PRIVATE_KEY',
     reason: (query.get('reason') ?? '').slice(0, 500),
   })
 })
@@ -245,8 +246,5 @@ function refundSteps(record: PaymentRecord, { now }: ConsoleSources): Step[] {
 
 /** None on the local chains of a sandbox. */
 function explorerLink(network: string, transaction: string, { sandbox }: ConsoleSources): string {
-  const known = findAnyNetwork(network)
-  if (sandbox || known === undefined || !/^(0x[0-9a-f]{64}|[1-9A-HJ-NP-Za-km-z]{64,88})$/i.test(transaction))
-    return ''
-  return transactionPage(known, transaction)
+  return sandbox ? '' : (findTransactionPage(network, transaction) ?? '')
 }

@@ -6,6 +6,7 @@ import { openLmdbLedger } from '../ledger/lmdb/lmdb-ledger.ts'
 import { openRedisLedger } from '../ledger/redis/redis-ledger.ts'
 import { openMppNetworks, type MppNetworks } from '../mpp/mpp.ts'
 import type { Protocol } from '../payment/protocol.ts'
+import type { NetworkHealth } from '../payment/network-health.ts'
 import type { SettingNames } from '../payment/setting-names.ts'
 import type { FacilitatorAccess } from '../x402/facilitators/facilitator-client.ts'
 import { openFacilitators } from '../x402/facilitators/open-facilitators.ts'
@@ -157,6 +158,14 @@ export function openNetworks(deps: NetworkDeps): AllNetworks {
     schemes: schemes.map((open) => open(context)),
     mpp: openMppNetworks({ ...runtime, names, baseUrl, recipient, secretKeys, rpcUrls, report }),
   }
+}
+
+/** The state of every network that accounts of this process settle on. */
+export async function networkHealth({
+  x402,
+  svm,
+}: Pick<AllNetworks, 'x402' | 'svm'>): Promise<readonly NetworkHealth[]> {
+  return (await Promise.all([x402.health(), svm.health()])).flat()
 }
 
 /** The protocols with which a catalog can be paid on these networks. */

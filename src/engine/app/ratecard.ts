@@ -15,6 +15,7 @@ import {
   schemesOf,
   type AllNetworks,
   type PaymentConfig,
+  networkHealth,
 } from './compose.ts'
 import type { Observe } from '../base/access-record.ts'
 import { createService, type Renderer, type Service, type ServiceSettings } from '../http/service.ts'
@@ -309,7 +310,7 @@ async function compose(
     owner,
     declared: () => declaredWebhooks(),
     secret,
-    networks: () => networks.x402.health(),
+    networks: () => networkHealth(networks),
     listings: () => networks.x402.listings(),
     log,
     report,
@@ -334,7 +335,7 @@ async function compose(
     // egress checks are for hosts that callers name. Answers of the upstream are not trusted: redirects are followed
     // within its host.
     proxy: { fetcher: upstreams, secret, report },
-    networks: () => networks.x402.health(),
+    networks: () => networkHealth(networks),
     listings: () => networks.x402.listings(),
     owner,
   }

@@ -225,6 +225,17 @@ export function findAnyNetwork(name: string): Network | SvmNetwork | undefined {
   return findNetwork(name) ?? findSvmNetwork(name)
 }
 
+/** The environment variable with the endpoint of a network (CAIP-2). */
+export function rpcVariable(id: string): string {
+  const svm = findSvmNetwork(id)
+  return svm === undefined ? `RPC_URL_${id.slice(id.indexOf(':') + 1)}` : svmRpcVariable(svm)
+}
+
+/** The environment variable with the endpoint of a Solana network. */
+export function svmRpcVariable({ nickname }: SvmNetwork): string {
+  return `RPC_URL_${nickname.toUpperCase().replace('-', '_')}`
+}
+
 /** The page of an explorer that shows a transaction. */
 export function transactionPage(
   { explorer, nickname }: Pick<Network, 'explorer' | 'nickname'>,
@@ -233,6 +244,15 @@ export function transactionPage(
   const cluster = nickname === 'solana-devnet' ? '?cluster=devnet' : ''
   return `${explorer}/tx/${transaction}${cluster}`
 }
+
+/** The page of an explorer that shows a transaction of a network (CAIP-2); undefined when none is known. */
+export function findTransactionPage(network: string, transaction: string): string | undefined {
+  const known = findAnyNetwork(network)
+  if (known === undefined || !TRANSACTION.test(transaction)) return undefined
+  return transactionPage(known, transaction)
+}
+
+const TRANSACTION = /^(0x[0-9a-f]{64}|[1-9A-HJ-NP-Za-km-z]{64,88})$/i
 
 /** The chains of MPP. */
 export const TEMPO_NETWORKS: readonly Pick<Network, 'chainId' | 'nickname' | 'title' | 'testnet'>[] = [

@@ -101,7 +101,7 @@ export interface Receipt {
   readonly amount: string
   /** What the scheme tells the buyer besides. */
   readonly extra?: JsonObject
-  /** Wei that our signer paid for it; in a batch, its share. */
+  /** What our account paid for it, in 18 decimals of the coin (wei) on every network; in a batch, its share. */
   readonly gasCost?: string
   /** The block of the transaction, until it is final. Undefined too when no node of ours has shown it. */
   readonly block?: BlockReference

@@ -1,8 +1,8 @@
 import type { Network } from '../base/networks.ts'
 
-/** State of settlement on one network, in this process. */
+/** State of settlement on one network, in this process. Amounts of the coin have 18 decimals (wei) on every network. */
 export interface NetworkHealth {
-  readonly network: Network
+  readonly network: Pick<Network, 'id' | 'title' | 'coin'>
   /** Wei by the address of the signer, of those that have sent something. */
   readonly balances: ReadonlyMap<string, bigint>
   /** Transactions of ours that are in no block yet, and the age of the oldest in milliseconds. */

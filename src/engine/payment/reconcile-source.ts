@@ -7,9 +7,10 @@ export interface OnchainPayment {
   /** Key of its record; undefined when the chain alone does not show it. */
   readonly key: string | undefined
   readonly transaction: string
+  /** Its number; on Solana, its slot. */
   readonly block: bigint
-  readonly payer: Address
-  readonly payee: Address
+  readonly payer: string
+  readonly payee: string
   /** Atomic units. */
   readonly amount: bigint
 }
@@ -35,7 +36,7 @@ export type OnchainStatus =
   /** The node does not show enough to tell. */
   | { readonly kind: 'unclear' }
 
-/** How the payments of one protocol are found on one chain, in one token. */
+/** How the payments of one protocol are found in the logs of one chain, in one token. */
 export interface ReconcileSource {
   /** Everything that has come in to these addresses, span by span. Throws `RpcUnavailableError`. */
   incoming(payees: readonly Address[], span: BlockRange): AsyncGenerator<IncomingSpan>

@@ -1,4 +1,5 @@
 import { sameAddress } from '../base/address.ts'
+import { findSvmNetwork } from '../base/networks.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import type { BlockRange } from '../chains/evm/event-log.ts'
 import type { OnchainStatus, OnchainPayment } from '../payment/reconcile-source.ts'
@@ -37,7 +38,8 @@ export interface Checked {
   readonly network: string
   readonly asset: string
   readonly payees: readonly string[]
-  readonly span: BlockRange
+  /** Undefined where the chain was searched by time. */
+  readonly span: BlockRange | undefined
   /** Payments on which both agree. */
   readonly agreed: number
   /** Payments that are being processed now. */
@@ -121,13 +123,16 @@ function isStale({ createdAt }: PaymentRecord, now: number): boolean {
 }
 
 function compare(payment: OnchainPayment, record: PaymentRecord): Verdict {
-  const { receipt, payee } = record
+  const { receipt, payee, network } = record
   const amount = payment.amount.toString()
+  // Letter case is part of what Solana writes in base58.
+  const isSame =
+    findSvmNetwork(network) === undefined ? sameAddress : (a: string, b: string): boolean => a === b
   const same: Record<Field, boolean> = {
     amount: record.amount === amount && receipt?.amount === amount,
-    payer: [record.payer, receipt?.payer].every((payer) => sameAddress(payer ?? '', payment.payer)),
-    payee: sameAddress(payee, payment.payee),
-    transaction: receipt?.transaction.toLowerCase() === payment.transaction.toLowerCase(),
+    payer: [record.payer, receipt?.payer].every((payer) => isSame(payer ?? '', payment.payer)),
+    payee: isSame(payee, payment.payee),
+    transaction: isSame(receipt?.transaction ?? '', payment.transaction),
   }
   const fields = FIELDS.filter((field) => !same[field])
   return fields.length === 0 ? AGREED : { kind: 'differs', record: bare(record), payment, fields }

@@ -1,13 +1,11 @@
 import { isAddress, sameAddress, type Address } from '../base/address.ts'
 import type { Chain } from '../chains/evm/chain.ts'
-import type { PaymentRecord, Refund } from '../ledger/payment-record.ts'
+import type { PaymentRecord } from '../ledger/payment-record.ts'
 import { refunderIn, type RefundTerms } from './refund-proof.ts'
+import type { SentRefund } from './refund-result.ts'
 import { authorizationOutcome } from '../chains/evm/eip3009/authorization-outcome.ts'
 import type { TransferOutcome } from '../chains/evm/transfer-outcome.ts'
 import { FINAL_BLOCKS, isOver } from '../chains/evm/finality.ts'
-
-/** A refund whose transaction was recorded, and may have been broadcast. */
-export type SentRefund = Exclude<Refund, { readonly kind: 'due' }>
 
 /** What becomes of a recorded refund, as far as the chain shows. */
 export type RefundFate =

@@ -25,14 +25,15 @@ export interface RefundTerms {
 export function refundTermsOf(record: PaymentRecord): RefundTerms | undefined {
   const { id, protocol, network: id_, asset: token, receipt } = record
   if (receipt === undefined || !isAddress(token) || !isAddress(receipt.payer)) return undefined
-  const terms = { token, payer: receipt.payer, amount: BigInt(receipt.amount), mark: markOf(id) }
+  const terms = { token, payer: receipt.payer, amount: BigInt(receipt.amount), mark: refundMark(id) }
   if (protocol === 'mpp') return { ...terms, by: { kind: 'memo', network: id_ } }
   const network = findNetwork(id_)
   if (network === undefined || !sameAddress(network.token.address, token)) return undefined
   return { ...terms, by: { kind: 'authorization', network } }
 }
 
-function markOf(id: string): `0x${string}` {
+/** The name under which a chain shows the refund of a payment. */
+export function refundMark(id: string): `0x${string}` {
   return keccak256(stringToHex(`ratecard refund of ${id}, 1`))
 }
 

@@ -3,6 +3,9 @@ import { keccak256, stringToHex } from '../../vendor/viem.ts'
 import { sign } from '../../vendor/viem-accounts.ts'
 import type { Transaction as TempoTransaction } from '../../vendor/viem-tempo.ts'
 import type { Address } from '../base/address.ts'
+import { findSvmNetwork, svmRpcVariable } from '../base/networks.ts'
+import type { SvmAccount } from '../base/svm-signature.ts'
+import { SvmChain } from '../chains/svm/svm-chain.ts'
 import { LogScanner } from '../chains/evm/log-scanner.ts'
 import { broadcast } from '../chains/evm/broadcast.ts'
 import { word } from '../chains/evm/abi.ts'
@@ -14,8 +17,17 @@ import { openAccount } from '../chains/evm/local-account.ts'
 import { acquireExpired, type LeaseContext, type PaymentLease } from '../ledger/lease.ts'
 import { chargeStatus } from '../ledger/payment-lifecycle.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
-import { fateOf, type SentRefund } from './refund-attempt.ts'
+import { fateOf } from './refund-attempt.ts'
 import { refunderIn, refundFilter, refundTermsOf, type RefundTerms } from './refund-proof.ts'
+import {
+  finish,
+  refundedBefore,
+  refused,
+  type Refused,
+  type RefundResult,
+  type SentRefund,
+} from './refund-result.ts'
+import { sendSvmRefund } from './svm-refund.ts'
 import { transferCall } from '../chains/evm/eip3009/transfer-call.ts'
 import { authorizationDigest } from '../chains/evm/eip3009/digest.ts'
 import { isRevert } from '../chains/evm/json-rpc.ts'
@@ -23,22 +35,24 @@ import { isRevert } from '../chains/evm/json-rpc.ts'
 export interface RefundSettings extends LeaseContext, Clock {
   /** JSON-RPC endpoints by chain id. */
   readonly rpcUrls: Readonly<Record<number, string>>
+  /** Those of Solana networks by CAIP-2 id. */
+  readonly svmRpcUrls: Readonly<Record<string, string>>
   readonly caller: RpcTransport
-  /** Private key of the account that holds the money and pays the gas. */
-  readonly key: `0x${string}`
+  readonly keys: RefundKeys
 }
 
-export type RefundResult =
-  | { readonly kind: 'sent'; readonly hash: string }
-  /** Nothing was sent now. */
-  | { readonly kind: 'refused'; readonly reason: string }
-  /** Sent, and in no block yet: run again, it is never sent twice. */
-  | { readonly kind: 'unconfirmed'; readonly hash: string }
+/** The accounts that hold the money and pay the fees; undefined where there is none. */
+export interface RefundKeys {
+  /** Private key of the account on EVM networks. */
+  readonly evm: `0x${string}` | undefined
+  readonly svm: SvmAccount | undefined
+}
 
 /**
  * Sends the amount of a charged payment back to its payer, once. x402: as an EIP-3009 authorization whose nonce follows
  * from the payment’s id, so that the token refuses a second one of the same account even when the ledger was lost. MPP:
- * as a TIP-20 transfer whose memo follows from it. Both are looked for on the chain first, of whichever account.
+ * as a TIP-20 transfer whose memo follows from it. Solana: as a transfer with such a memo. Each is looked for on the
+ * chain first, of whichever account.
  *
  * The transaction is recorded before it is broadcast. Until it is impossible, every further attempt, with whatever key,
  * sends the same bytes.
@@ -49,29 +63,40 @@ export async function refundPayment(settings: RefundSettings, record: PaymentRec
   const charged = chargeStatus(record)
   if (charged !== 'yes')
     return refused(charged === 'no' ? 'nothing was charged' : 'whether it was charged is not known yet')
-  const { key, now, sleep, caller } = settings
+  const { now } = settings
   if (record.refund?.kind === 'sent' && isFinal(record.refund, now())) return refundedBefore(record.refund)
-  const chainId = Number(/^eip155:(\d+)$/.exec(record.network)?.[1])
-  const url = settings.rpcUrls[chainId]
-  if (url === undefined) return refused(`RPC_URL_${chainId} is not set`)
+  const opened = openSender(settings, record)
+  if (opened.kind === 'refused') return opened
   const lease = await acquireExpired(settings, record)
   if (lease === undefined) return refused('a server is working on this payment: run the refund again')
-  const from = openAccount(key).address
   try {
-    return await send({ key, from, now, sleep, chainId, chain: new Chain(url, caller) }, lease)
+    return await opened.send(lease)
   } finally {
     await lease.release()
   }
 }
 
-type Refused = Extract<RefundResult, { readonly kind: 'refused' }>
+type Sender =
+  { readonly kind: 'opened'; readonly send: (lease: PaymentLease) => Promise<RefundResult> } | Refused
 
-function refused(reason: string): Refused {
-  return { kind: 'refused', reason }
-}
-
-function refundedBefore({ hash }: SentRefund): Refused {
-  return refused(`it was refunded before, in ${hash}`)
+/** What sends the refunds of a network. */
+function openSender(settings: RefundSettings, { network: id }: PaymentRecord): Sender {
+  const { keys, now, sleep, caller, rpcUrls, svmRpcUrls } = settings
+  const network = findSvmNetwork(id)
+  if (network !== undefined) {
+    const [url, account] = [svmRpcUrls[id], keys.svm]
+    if (url === undefined) return refused(`${svmRpcVariable(network)} is not set`)
+    if (account === undefined) return refused('SOLANA_REFUND_PRIVATE_KEY is not set')
+    const context = { chain: new SvmChain(url, caller), account, now, sleep }
+    return { kind: 'opened', send: (lease) => sendSvmRefund(context, lease) }
+  }
+  const chainId = Number(/^eip155:(\d+)$/.exec(id)?.[1])
+  const [url, key] = [rpcUrls[chainId], keys.evm]
+  if (url === undefined) return refused(`RPC_URL_${chainId} is not set`)
+  if (key === undefined) return refused('REFUND_PRIVATE_KEY is not set')
+  const from = openAccount(key).address
+  const context = { key, from, now, sleep, chainId, chain: new Chain(url, caller) }
+  return { kind: 'opened', send: (lease) => send(context, lease) }
 }
 
 /** Whether its bytes cannot be sent again, should its block be undone. */
@@ -109,15 +134,6 @@ async function send(context: RefundContext, lease: PaymentLease): Promise<Refund
   await lease.refund({ kind: 'sending', ...transaction })
   const result = await submit(context, terms, transaction)
   return result.kind === 'sent' ? finish(context, lease, transaction) : result
-}
-
-async function finish(
-  { now }: Clock,
-  lease: PaymentLease,
-  shown: Omit<SentRefund, 'kind'>,
-): Promise<RefundResult> {
-  await lease.refund({ sentAt: now(), ...shown, kind: 'sent' })
-  return { kind: 'sent', hash: shown.hash }
 }
 
 /** Continues a refund that an earlier run has recorded; `impossible`: another one may be signed. */

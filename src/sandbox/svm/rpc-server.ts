@@ -10,7 +10,8 @@ type Answered = { readonly kind: 'answer'; readonly answer: JsonObject } | { rea
 
 /** JSON-RPC over HTTP, single calls and batches. */
 export function rpcServer(context: MethodContext): Server {
-  return createServer((request, response) => {
+  // The caller ends a connection: one that is closed here, just when it is used again, looks like a lost answer.
+  return createServer({ keepAliveTimeout: 0 }, (request, response) => {
     void respond(context, request, response).catch(() => response.destroy())
   })
 }

@@ -221,6 +221,7 @@ t.test('a sandbox sells on Solana to its own wallet, and to a bridge with a key'
   })
   t.teardown(() => server.stop())
   const { dataDir, url } = server
+  t.match(server.output(), /on Solana Devnet: .*npx ratecard pay '.*' --network solana-devnet/)
   const { rpcUrl, payTo, identity, mint, pid } = JSON.parse(
     readFileSync(join(dataDir, 'sandbox', 'state.json'), 'utf8'),
   ).svm

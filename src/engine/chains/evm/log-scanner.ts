@@ -125,7 +125,11 @@ function narrower(width: bigint, by: bigint): bigint {
   return width / by > 1n ? width / by : 1n
 }
 
-async function patiently<T>({ sleep }: LogScannerSettings, ask: () => Promise<RpcAnswer<T>>): Promise<T> {
+/** Repeats a request that only reads. Throws `RpcUnavailableError` when the node refuses, or does not answer at all. */
+export async function patiently<T>(
+  { sleep }: Pick<LogScannerSettings, 'sleep'>,
+  ask: () => Promise<RpcAnswer<T>>,
+): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     const answer = await ask()
     if (answer.kind === 'result') return answer.result

@@ -31,6 +31,7 @@ export interface FailedTransaction {
  */
 export class FeeLosses {
   readonly #settings: FeeLossSettings
+  #failed = 0
 
   constructor(settings: FeeLossSettings) {
     this.#settings = settings
@@ -38,6 +39,7 @@ export class FeeLosses {
 
   async add({ payer, signature, fee }: FailedTransaction): Promise<void> {
     const { ledger, network, now, report } = this.#settings
+    this.#failed += 1
     const fact = `${now()} ${fee} ${signature}`
     const until = now() + HOUR_MS
     await Promise.all(
@@ -47,6 +49,17 @@ export class FeeLosses {
     report(
       `x402: ${network.title} (${network.id}): transaction ${signature} of payer ${payer} failed and cost ${formatSol(fee)}; ${formatSol(lost)} of at most ${formatSol(MOST_LOST)} ${network.coin} were lost in the last hour`,
     )
+  }
+
+  /** Transactions of this process that have failed since its start. */
+  get failed(): number {
+    return this.#failed
+  }
+
+  /** Lamports that were lost in the last hour, over all processes, and whether nothing is sent because of them. */
+  async lastHour(): Promise<{ readonly lost: bigint; readonly isClosed: boolean }> {
+    const lost = sumOf(await this.#read('all'))
+    return { lost, isClosed: lost >= MOST_LOST }
   }
 
   /** Whether nothing is sent for this payer now. */

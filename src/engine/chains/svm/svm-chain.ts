@@ -25,6 +25,22 @@ export interface FoundTransaction {
   readonly time: number | undefined
 }
 
+/** A transaction in a confirmed block. */
+export interface LandedTransaction {
+  readonly bytes: Uint8Array
+  readonly slot: bigint
+  readonly succeeded: boolean
+  readonly changes: readonly TokenChange[]
+}
+
+/** What a transaction has added to the tokens of an owner, or taken from them. */
+export interface TokenChange {
+  readonly owner: string
+  readonly mint: string
+  /** Atomic units. */
+  readonly amount: bigint
+}
+
 /** One Solana network, as a node shows it over JSON-RPC. */
 export class SvmChain {
   readonly #rpc: Rpc
@@ -35,6 +51,11 @@ export class SvmChain {
 
   genesisHash(): Promise<RpcAnswer<string>> {
     return this.#rpc.ask('getGenesisHash', [], asText)
+  }
+
+  /** `ok`, unless the node is behind the others. */
+  health(): Promise<RpcAnswer<string>> {
+    return this.#rpc.ask('getHealth', [], asText)
   }
 
   /** Lamports. */
@@ -52,12 +73,13 @@ export class SvmChain {
   }
 
   /** The last height at which a block can contain a transaction with the newest blockhash. */
-  lastValidHeight(): Promise<RpcAnswer<bigint>> {
-    return this.#rpc.ask(
-      'getLatestBlockhash',
-      [CONFIRMED],
-      inContext((value) => (isJsonObject(value) ? asCount(value['lastValidBlockHeight']) : undefined)),
-    )
+  async lastValidHeight(): Promise<RpcAnswer<bigint>> {
+    const answer = await this.latestBlockhash()
+    return answer.kind === 'result' ? { kind: 'result', result: answer.result.lastHeight } : answer
+  }
+
+  latestBlockhash(): Promise<RpcAnswer<Lifetime>> {
+    return this.#rpc.ask('getLatestBlockhash', [CONFIRMED], inContext(asLifetime))
   }
 
   height(commitment: Commitment): Promise<RpcAnswer<bigint>> {
@@ -109,14 +131,20 @@ export class SvmChain {
     )
   }
 
-  /** The bytes of a transaction in base64; null when the node does not know it. */
-  transaction(signature: string): Promise<RpcAnswer<string | null>> {
+  /** Null when the node does not know it. */
+  transaction(signature: string): Promise<RpcAnswer<LandedTransaction | null>> {
     return this.#rpc.ask(
       'getTransaction',
       [signature, { ...CONFIRMED, encoding: 'base64', maxSupportedTransactionVersion: 0 }],
-      asBytes,
+      asLanded,
     )
   }
+}
+
+/** How long a block can contain a transaction. */
+interface Lifetime {
+  readonly blockhash: string
+  readonly lastHeight: bigint
 }
 
 export interface TokenAccount {
@@ -174,11 +202,34 @@ function asFound(result: unknown): readonly FoundTransaction[] | undefined {
   )
 }
 
-function asBytes(result: unknown): string | null | undefined {
+function asLifetime(value: unknown): Lifetime | undefined {
+  const { blockhash, lastValidBlockHeight } = isJsonObject(value) ? value : {}
+  const lastHeight = asCount(lastValidBlockHeight)
+  return typeof blockhash !== 'string' || lastHeight === undefined ? undefined : { blockhash, lastHeight }
+}
+
+function asLanded(result: unknown): LandedTransaction | null | undefined {
   if (result === null) return null
-  if (!isJsonObject(result)) return undefined
-  const { transaction } = result
-  return Array.isArray(transaction) && typeof transaction[0] === 'string' ? transaction[0] : undefined
+  const { transaction, slot: place, meta } = isJsonObject(result) ? result : {}
+  const slot = asCount(place)
+  if (!Array.isArray(transaction) || typeof transaction[0] !== 'string') return undefined
+  if (slot === undefined || !isJsonObject(meta)) return undefined
+  const { err, preTokenBalances, postTokenBalances } = meta
+  return {
+    bytes: Buffer.from(transaction[0], 'base64'),
+    slot,
+    succeeded: err === null || err === undefined,
+    changes: [...asChanges(preTokenBalances, -1n), ...asChanges(postTokenBalances, 1n)],
+  }
+}
+
+function asChanges(balances: unknown, sign: bigint): TokenChange[] {
+  if (!Array.isArray(balances)) return []
+  return balances.filter(isJsonObject).flatMap(({ owner, mint, uiTokenAmount }) => {
+    const { amount } = isJsonObject(uiTokenAmount) ? uiTokenAmount : {}
+    if (typeof owner !== 'string' || typeof mint !== 'string' || typeof amount !== 'string') return []
+    return /^\d+$/.test(amount) ? [{ owner, mint, amount: sign * BigInt(amount) }] : []
+  })
 }
 
 /** Layout of SPL Token: mint, owner, amount. */

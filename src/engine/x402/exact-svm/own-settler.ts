@@ -3,15 +3,19 @@ import type { Json } from '../../base/json.ts'
 import type { SvmNetwork } from '../../base/networks.ts'
 import { poll, type Clock, type Pace } from '../../base/poll.ts'
 import type { FeeLosses } from '../../chains/svm/fee-losses.ts'
+import type { SpentFees } from '../../chains/svm/spent-fees.ts'
 import type { SvmAccount } from '../../base/svm-signature.ts'
 import type { SvmChain } from '../../chains/svm/svm-chain.ts'
 import { encodeBase58 } from '../../base/base58.ts'
+import { readOrder, writeOrder, type SvmOrder } from '../../chains/svm/svm-order.ts'
 import type { PaymentRecord } from '../../ledger/payment-record.ts'
 import { SETTLEMENT_FAILED, UNCONFIRMED, type Journal, type Settlement } from '../../payment/settlement.ts'
 import { NODE_UNREACHABLE } from '../exact-evm/node-unreachable.ts'
 import type { Exposure, PayerLimits } from '../exact-evm/payer-limits.ts'
+import { readTransaction } from '../../chains/svm/transaction.ts'
 import { EXPIRED, NOT_SENT, svmSettled, type SvmRequest, type SvmSettler } from './svm-settler.ts'
 import { encodeTransaction } from './svm-payload.ts'
+import { readTransfer } from './transfer.ts'
 
 /** What it takes to settle on one Solana network with accounts of this process. */
 export interface SvmContext extends Clock {
@@ -22,6 +26,7 @@ export interface SvmContext extends Clock {
   /** By token account. */
   readonly payers: PayerLimits<string>
   readonly losses: FeeLosses
+  readonly spent: SpentFees
 }
 
 /** How long a node may take for a simulation. */
@@ -172,19 +177,23 @@ async function follow(
   context: SvmContext,
   terms: Terms,
   hash: string,
-  order: Order | undefined,
+  order: SvmOrder | undefined,
   pace: Pace,
   fee?: bigint,
 ): Promise<Settlement | undefined> {
-  const { chain, losses, now } = context
+  const { chain, losses, spent, now } = context
   let sentAt = now()
   return poll(context, pace, async () => {
     const seen = await chain.status(hash)
     if (seen.kind !== 'result') return undefined
     switch (seen.result.kind) {
-      case 'succeeded':
-        return svmSettled(terms, hash)
+      case 'succeeded': {
+        const paid = feeOf(order)
+        if (paid !== undefined) spent.note(paid)
+        return svmSettled(terms, hash, paid)
+      }
       case 'failed':
+        if (fee !== undefined) spent.note(fee)
         if (fee !== undefined) await losses.add({ payer: terms.payer, signature: hash, fee })
         return SETTLEMENT_FAILED
       case 'processed':
@@ -196,6 +205,13 @@ async function follow(
         return undefined
     }
   })
+}
+
+/** Lamports that a recorded transaction costs; undefined once its bytes are erased. */
+function feeOf(order: SvmOrder | undefined): bigint | undefined {
+  const read = readTransaction(Buffer.from(order?.transaction ?? '', 'base64'))
+  const layout = read.kind === 'transaction' ? readTransfer(read.transaction) : undefined
+  return layout?.kind === 'transfer' ? layout.transfer.fee : undefined
 }
 
 async function resolve(context: SvmContext, record: PaymentRecord): Promise<Settlement> {
@@ -212,23 +228,4 @@ async function resolve(context: SvmContext, record: PaymentRecord): Promise<Sett
   if (seen.result.kind === 'none' && isOver) return EXPIRED
   if (seen.result.kind === 'none' && order !== undefined) await chain.send(order.transaction)
   return (await follow(context, record, dispatch.hash, order, SHORT)) ?? UNCONFIRMED
-}
-
-/** What is recorded of a transaction before it is sent. */
-interface Order {
-  /** No block above this height can contain it. */
-  readonly lastHeight: bigint
-  /** In base64, with all signatures. */
-  readonly transaction: string
-}
-
-function writeOrder({ lastHeight, transaction }: Order): string {
-  return `${lastHeight} ${transaction}`
-}
-
-function readOrder(raw: string | undefined): Order | undefined {
-  const [height = '', transaction] = raw?.split(' ') ?? []
-  return transaction === undefined || !/^\d+$/.test(height)
-    ? undefined
-    : { lastHeight: BigInt(height), transaction }
 }

@@ -2,9 +2,11 @@ import { findSvmNetwork, SVM_NETWORKS, type SvmNetwork } from '../../base/networ
 import type { Deadline, RpcTransport } from '../../base/runtime.ts'
 import { tokenAccountOf } from '../../base/token-account.ts'
 import { FeeLosses } from '../../chains/svm/fee-losses.ts'
+import { SpentFees, weiOf } from '../../chains/svm/spent-fees.ts'
 import type { SvmAccount } from '../../base/svm-signature.ts'
 import { SvmChain } from '../../chains/svm/svm-chain.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
+import type { NetworkHealth } from '../../payment/network-health.ts'
 import type { SettingNames } from '../../payment/setting-names.ts'
 import { exactOn, surveyFacilitators, takes } from '../facilitators/facilitator-client.ts'
 import type { OpenFacilitators } from '../facilitators/open-facilitators.ts'
@@ -14,7 +16,7 @@ import type { X402Terms } from '../scheme.ts'
 import { createOwnSettler } from './own-settler.ts'
 import type { SettleableSvmNetwork } from './exact-svm.ts'
 import { createSvmFacilitatorSettler } from './facilitator-settler.ts'
-import { checkSvmNetwork, svmWarningsOf } from './svm-check.ts'
+import { checkSvmNetwork, svmWarningsOf, type SvmCheck } from './svm-check.ts'
 import type { SvmSettler } from './svm-settler.ts'
 
 /** `facilitators` settle where there is no fee payer. */
@@ -51,6 +53,8 @@ export interface SvmNetworks {
   readonly survey: Look
   /** Looks at the token account of the payee, and at the money of our fee payers. */
   readonly inspect: Look
+  /** Of the networks that accounts of this process settle on, once they were inspected. */
+  health(): Promise<readonly NetworkHealth[]>
 }
 
 /** A network is offered when it can settle: an RPC endpoint and a fee payer, or a facilitator that names its own. */
@@ -63,9 +67,17 @@ export function openSvmNetworks(settings: SvmNetworkSettings): SvmNetworks {
     }),
   )
   const isOwn = ({ id }: SvmNetwork): boolean => chains.has(id) && settings.feePayers.length > 0
+  const fees = new Map(
+    SVM_NETWORKS.map((network) => [
+      network.id,
+      { losses: new FeeLosses({ ...settings, network }), spent: new SpentFees() },
+    ]),
+  )
   const settlers = new Map(SVM_NETWORKS.map((network) => [network.id, settlerOf(network)]))
   /** The account of a facilitator that pays the fees, by network. */
   const theirFeePayers = new Map<string, string>()
+  /** What was seen last of networks with fee payers of ours. */
+  const checks = new Map<string, SvmCheck>()
   /** Networks on which nobody could be paid. */
   const withdrawn = new Set<string>()
   const [inspected, surveyed] = [new Reports(), new Reports()]
@@ -73,14 +85,15 @@ export function openSvmNetworks(settings: SvmNetworkSettings): SvmNetworks {
   function settlerOf(network: SvmNetwork): SvmSettler {
     const chain = chains.get(network.id)
     const theirs = createSvmFacilitatorSettler({ ...settings, networkId: network.id, chain })
-    if (chain === undefined || !isOwn(network)) return theirs
+    const counted = fees.get(network.id)
+    if (chain === undefined || counted === undefined || !isOwn(network)) return theirs
     const ours = createOwnSettler({
       ...settings,
       network,
       chain,
       feePayers: new Map(settings.feePayers.map((feePayer) => [feePayer.address, feePayer])),
       payers: new PayerLimits<string>((account) => balanceOf(chain, account), settings),
-      losses: new FeeLosses({ ...settings, network }),
+      ...counted,
     })
     // What was sent to a facilitator is finished by that facilitator, which alone knows its state.
     return {
@@ -145,11 +158,37 @@ export function openSvmNetworks(settings: SvmNetworkSettings): SvmNetworks {
     if (chain === undefined) return
     const payers = isOwn(network) ? settings.feePayers.map(({ address }) => address) : []
     const check = await checkSvmNetwork(chain, network, payTo, payers)
+    if (isOwn(network)) checks.set(network.id, check)
     svmWarningsOf(network, check).forEach(report)
     // A node that does not answer proves nothing.
     if (check.account.kind === 'unreachable') return
     if (check.account.kind === 'ready') withdrawn.delete(network.id)
     else withdrawn.add(network.id)
+  }
+  const healthOf = async (network: SvmNetwork): Promise<readonly NetworkHealth[]> => {
+    const [check, counted] = [checks.get(network.id), fees.get(network.id)]
+    if (check === undefined || counted === undefined) return []
+    const { losses, spent } = counted
+    const { lost, isClosed } = await losses.lastHour()
+    const unpaid = withdrawn.has(network.id) ? 'the payee has no token account' : undefined
+    const trouble = isClosed ? 'too many transactions have failed lately' : unpaid
+    return [
+      {
+        network,
+        balances: new Map(
+          check.feePayers.flatMap(({ address, balance }) =>
+            balance === undefined ? [] : [[address, weiOf(balance)] as const],
+          ),
+        ),
+        // A payment that is in no block is followed by the request that has sent it.
+        unmined: { count: 0, age: 0 },
+        totals: spent.totals,
+        reverts: losses.failed,
+        gasLost: weiOf(lost),
+        isNodeAway: check.account.kind === 'unreachable',
+        trouble,
+      },
+    ]
   }
   const openable = (x402: X402Terms): SvmNetwork[] =>
     networksOf(x402).filter((network) => missingFor(network).length === 0)
@@ -188,6 +227,7 @@ export function openSvmNetworks(settings: SvmNetworkSettings): SvmNetworks {
           report,
         ),
       ),
+    health: async () => (await Promise.all(SVM_NETWORKS.map(healthOf))).flat(),
     inspect: (x402, toOperator) =>
       look(x402, inspected.next(toOperator), async (report) => {
         await Promise.all(openable(x402).map((network) => inspect(network, report)))

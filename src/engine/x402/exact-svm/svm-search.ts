@@ -24,7 +24,7 @@ export async function lookAt(
 ): Promise<SvmOutcome> {
   const answer = await chain.transaction(signature)
   if (answer.kind !== 'result' || answer.result === null) return { kind: 'unclear' }
-  const read = readTransaction(Buffer.from(answer.result, 'base64'))
+  const read = readTransaction(answer.result.bytes)
   if (read.kind !== 'transaction' || digestOf(read.transaction) !== digest) return { kind: 'none' }
   return { kind: succeeded ? 'succeeded' : 'failed', signature }
 }

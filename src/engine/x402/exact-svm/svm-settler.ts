@@ -1,4 +1,5 @@
 import type { Refusal } from '../../base/errors.ts'
+import { weiOf } from '../../chains/svm/spent-fees.ts'
 import type { PaymentRecord } from '../../ledger/payment-record.ts'
 import { SETTLEMENT_FAILED, type Journal, type Settlement } from '../../payment/settlement.ts'
 import type { PaymentPayload } from '../payload.ts'
@@ -60,12 +61,14 @@ export function svmRequestOf(
   }
 }
 
-/** The proof that a payment was carried out by a transaction. */
+/** The proof that a payment was carried out by a transaction. `fee`: lamports that an account of ours has paid for it. */
 export function svmSettled(
   { network, payer, amount }: Pick<PaymentRecord, 'network' | 'payer' | 'amount'>,
   transaction: string,
+  fee?: bigint,
 ): Settlement {
-  return { kind: 'settled', receipt: { transaction, network, payer, amount } }
+  const paid = fee === undefined ? {} : { gasCost: weiOf(fee).toString() }
+  return { kind: 'settled', receipt: { transaction, network, payer, amount, ...paid } }
 }
 
 /** Nothing can carry it out any more. */

@@ -1,10 +1,6 @@
-import {
-  COMPUTE_BUDGET_PROGRAM,
-  LIGHTHOUSE_PROGRAM,
-  MEMO_PROGRAM,
-  TOKEN_PROGRAM,
-} from '../../base/svm-programs.ts'
+import { COMPUTE_BUDGET_PROGRAM, LIGHTHOUSE_PROGRAM, MEMO_PROGRAM } from '../../base/svm-programs.ts'
 import type { Instruction, SvmTransaction } from '../../chains/svm/transaction.ts'
+import { readTransferChecked } from '../../chains/svm/transfer-checked.ts'
 
 /** What a transaction of a payment does, once its layout is the one that the scheme allows. */
 export interface SvmTransfer {
@@ -41,7 +37,6 @@ const MOST_MEMO_BYTES = 256
 
 const SET_LIMIT = 2
 const SET_PRICE = 3
-const TRANSFER_CHECKED = 12
 
 /**
  * Reads the one transfer of a transaction by the rules of the scheme (scheme_exact_svm, verification rules): nothing but
@@ -72,7 +67,7 @@ export function readTransfer({ accounts, signatures, instructions }: SvmTransact
     return refuse(`its compute unit price is above ${MOST_UNIT_PRICE} micro-lamports`)
   const fee = feeOf(signatures.length, units, unitPrice)
   if (fee > MOST_FEE) return refuse(`its fee is above ${MOST_FEE} lamports`)
-  const moved = readMove(move)
+  const moved = readTransferChecked(move)
   if (moved === undefined) return refuse('its third instruction is no TransferChecked of the token program')
   if (moved.authority !== payer) return refuse('its second signer is not the owner of the tokens')
   if (moved.source === moved.destination) return refuse('it transfers tokens to where they are')
@@ -99,24 +94,6 @@ function readUnitPrice({ program, accounts, data }: Instruction): bigint | undef
 function feeOf(signatures: number, units: number, unitPrice: bigint): bigint {
   const priority = (BigInt(units) * unitPrice + 999_999n) / 1_000_000n
   return BigInt(signatures) * FEE_OF_A_SIGNATURE + priority
-}
-
-type Move = Omit<SvmTransfer, 'feePayer' | 'payer' | 'fee'> & { readonly authority: string }
-
-function readMove({ program, accounts, data }: Instruction): Move | undefined {
-  const [source, mint, destination, authority, ...signers] = accounts
-  if (program !== TOKEN_PROGRAM || data.length !== 10 || data[0] !== TRANSFER_CHECKED) return undefined
-  if (authority === undefined || signers.length > 0) return undefined
-  if (source === undefined || mint === undefined || destination === undefined) return undefined
-  const view = viewOf(data)
-  return {
-    source,
-    mint,
-    destination,
-    authority,
-    amount: view.getBigUint64(1, true),
-    decimals: view.getUint8(9),
-  }
 }
 
 /** What is wrong with the instructions after the transfer. */

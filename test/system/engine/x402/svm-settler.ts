@@ -8,6 +8,7 @@ import { encodeBase58 } from '../../../../src/engine/base/base58.ts'
 import { findSvmNetwork } from '../../../../src/engine/base/networks.ts'
 import { systemRuntime } from '../../../../src/engine/base/runtime.ts'
 import { FeeLosses } from '../../../../src/engine/chains/svm/fee-losses.ts'
+import { SpentFees } from '../../../../src/engine/chains/svm/spent-fees.ts'
 import { openSvmAccount } from '../../../../src/engine/base/svm-signature.ts'
 import { SvmChain } from '../../../../src/engine/chains/svm/svm-chain.ts'
 import { openLmdbLedger } from '../../../../src/engine/ledger/lmdb/lmdb-ledger.ts'
@@ -59,6 +60,7 @@ function openSettler(): SvmSettler {
   return createOwnSettler({
     ...context,
     payers: new PayerLimits<string>(async () => 10n ** 12n, clock),
+    spent: new SpentFees(),
     losses: new FeeLosses({ ...context, ledger, report: (line) => reports.push(line) }),
   })
 }

@@ -11,13 +11,14 @@ import { SOLANA_DEVNET_CAIP2 } from '@x402/svm'
 import { ExactSvmScheme } from '@x402/svm/exact/client'
 import t, { type Test } from 'tap'
 import { encodeBase58 } from '../../../../src/engine/base/base58.ts'
-import type { JsonObject } from '../../../../src/engine/base/json.ts'
+import type { Json, JsonObject } from '../../../../src/engine/base/json.ts'
 import { startSvmSale, svmFacilitator, svmTokenAccount, type SvmSale } from '../../../support/svm.ts'
 import { bentTransaction, memoWith, secondTransfer, type Bend } from '../../../support/bent-svm.ts'
 import { callTool } from '../../../support/mcp.ts'
 import { encode, readHeader, type Challenge } from '../../../support/payment.ts'
 import { at } from '../../../support/documents.ts'
 import { listening } from '../../../support/http.ts'
+import { runLine } from '../../../support/run-command.ts'
 import { startServer, type RunningServer } from '../../../support/server.ts'
 import { until } from '../../../support/until.ts'
 import { openCountingUpstream } from '../../../support/upstream.ts'
@@ -97,6 +98,26 @@ t.test('the official client pays over HTTP, and our fee payer settles', async (t
     amount: '10000',
   })
   t.equal((await earned()) - before, PRICE)
+})
+
+t.test('what the fee payer has paid stands in the books, and what it has left in the status', async (t) => {
+  const command = async (...words: readonly string[]) =>
+    JSON.parse((await runLine(['payments', ...words, '--json', '--data-dir', own.dataDir])).out)
+  const [{ payment, transaction }] = await command('list')
+  const transaction_page = `https://explorer.solana.com/tx/${transaction}?cluster=devnet`
+  const paid = { fee: /^0\.00001\d* SOL$/, gas_cost_wei: /^1\d{13}$/, transaction_page }
+  t.match(await command('show', payment), paid)
+  t.match(await command('export'), [paid])
+  const status: Json = JSON.parse(await (await fetch(`${own.url}/status.json`)).text())
+  t.match(at(status, 'networks'), [
+    {
+      network: SOLANA_DEVNET_CAIP2,
+      status: 'open',
+      coin: 'SOL',
+      signers: [{ address: feePayer.address, balance: /^[01]\.?\d*$/ }],
+      gas_lost_last_hour: '0',
+    },
+  ])
 })
 
 t.test('the official client pays for a tool', async (t) => {

@@ -18,7 +18,7 @@ import {
 } from '../../../support/ledger-fixture.ts'
 
 const HEAD =
-  'payment,taken_at,settled_at,state,protocol,network,token,asset,amount,amount_atomic,payer,payee,transaction,operation,revision,refund,refund_transaction,gas_cost_wei,payments_in_transaction,refund_sender,x402_receipt,ratecard_receipt,authorized,authorized_atomic,usage'
+  'payment,taken_at,settled_at,state,protocol,network,token,asset,amount,amount_atomic,payer,payee,transaction,operation,revision,refund,refund_transaction,gas_cost_wei,payments_in_transaction,refund_sender,x402_receipt,ratecard_receipt,authorized,authorized_atomic,usage,fee,transaction_page'
 
 async function exported(t: Test, { dataDir }: LedgerFixture, ...flags: string[]): Promise<Ran> {
   const ran = await runLine(['payments', 'export', '--data-dir', dataDir, ...flags])
@@ -65,6 +65,8 @@ t.test('exports one exact row for each charge', async (t) => {
       '12.345678',
       '12345678',
       '',
+      '0.0000000000661 ETH',
+      `https://basescan.org/tx/${receipt.transaction}`,
     ].join(','),
   ])
 })

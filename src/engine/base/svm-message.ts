@@ -1,4 +1,4 @@
-import { decodeBase58 } from '../../engine/base/base58.ts'
+import { decodeBase58 } from './base58.ts'
 
 /** An account that a transaction names. */
 export interface SvmAccountUse {
