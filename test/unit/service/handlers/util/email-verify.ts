@@ -86,7 +86,11 @@ t.test('names the risks of an address, the greatest first', async (t) => {
     reasons: ['possible_typo', 'no_dmarc'],
     suggestion: 'jane.doe+x@gmail.com',
   })
-  t.match(await verify('a@0-mail.com'), { disposable: true, disposable_reported: true }, 'and of the large list')
+  t.match(
+    await verify('a@0-mail.com'),
+    { disposable: true, disposable_reported: true },
+    'and of the large list',
+  )
   t.match(await verify('a@news.example.com'), { status: 'risky', domain: { implicit_mx: true, mx: [] } })
   t.match(await verify('No-Reply+7@example.com'), { status: 'risky', role_account: true, tagged: true })
   t.match(await verify('"jane doe"@example.com'), { reasons: ['quoted_local_part'] })

@@ -207,7 +207,11 @@ t.test('takes the price of the hour, and says that it depends on it', async (t) 
     ])
   }
   const claude = await ask({ tokens: 1000, model: 'claude-3-5-sonnet-latest' })
-  t.match(models(claude.body), [{ price_notes: /cache writes cost/ }], 'what the source says about its prices')
+  t.match(
+    models(claude.body),
+    [{ price_notes: /cache writes cost/ }],
+    'what the source says about its prices',
+  )
   const steady = await ask({ tokens: 1000, model: 'gpt-4o' })
   t.match(models(steady.body), [{ hourly_tariff: false }])
   t.strictSame(steady.warnings ?? [], [], 'and nothing of other prices')
