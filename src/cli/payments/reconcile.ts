@@ -69,7 +69,7 @@ function print(terminal: Terminal, statements: readonly Statement[], since: numb
     if (statement.kind === 'unchecked')
       err(`${statement.network}, ${statement.protocol}: could not be checked: ${statement.reason}`)
   if (statements.length === 0)
-    err('nothing could be checked: no network has an RPC_URL_<network> and an address that is paid there')
+    err('nothing could be checked: no network has an RPC_URL_<chain id> and an address that is paid there')
   if (checked.length === 0) return
   const count = checked.reduce((all, { differences }) => all + differences.length, 0)
   const found = count === 0 ? 'no difference' : countOf(count, 'difference')
