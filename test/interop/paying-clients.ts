@@ -20,7 +20,7 @@ import {
   writtenInV1,
 } from '../support/payment.ts'
 import { openShop } from '../support/shop.ts'
-import { PATH_USD, startTempo, stockPayer, TEMPO_CHAIN } from '../support/tempo.ts'
+import { PATH_USD, startTempo, stockPayerOf, TEMPO_CHAIN } from '../support/tempo.ts'
 
 t.setTimeout(240_000)
 
@@ -125,7 +125,7 @@ t.test('is paid by @x402/axios 2.11, in version 2', async (t) => {
 
 t.test('is paid by mppx, over MPP', async (t) => {
   const key = await tempo.wallet()
-  const response = await stockPayer(tempo.rpcUrl, privateKeyToAccount(key)).fetch(`${work}?n=9`)
+  const response = await stockPayerOf(tempo.rpcUrl, key).fetch(`${work}?n=9`)
   t.equal(response.status, 200)
   t.match(await response.json(), { n: 9 })
   t.strictSame(await tempo.received(recipient, PATH_USD, addressOf(key)), [10_000n], 'charged once')

@@ -108,6 +108,11 @@ export function stockPayer(
   return Mppx.create({ polyfill: false, methods: [method], fetch: transport })
 }
 
+/** The same for the key of a wallet. */
+export function stockPayerOf(rpcUrl: string, key: Hex) {
+  return stockPayer(rpcUrl, privateKeyToAccount(key))
+}
+
 /** What `mppx/client` sends for a challenge of ours, given as a 402. */
 export function payAs(rpcUrl: string, account: ViemAccount, challenge: EchoedChallenge): Promise<string> {
   const headers = { 'WWW-Authenticate': Challenge.serialize(challenge) }

@@ -52,11 +52,13 @@ t.test('warns the operator of a challenge that grows too large, at the route', a
 t.test(
   'keeps the shipped routes small while channels are offered, and one of four networks is Solana',
   async (t) => {
-    const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
-    const text = read('catalog.yaml').replace(
-      /networks: \[.*\]/,
-      'networks: [base, polygon, arbitrum, solana]\n    schemes: [batch-settlement, exact]',
-    )
+    const read = (path: string): Buffer => readFileSync(join(ROOT, path))
+    const text = read('catalog.yaml')
+      .toString('utf8')
+      .replace(
+        /networks: \[.*\]/,
+        'networks: [base, polygon, arbitrum, solana]\n    schemes: [batch-settlement, exact]',
+      )
     const inputs = { handlers: undefined, documents: documentNames, read }
     const { catalog, at } = compileText('catalog.yaml', text, inputs)
     t.strictSame(catalog.payments.x402?.schemes, ['batch-settlement', 'exact'])
