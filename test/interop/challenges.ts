@@ -237,9 +237,9 @@ t.test('says first that a request would fail, whatever is paid', async (t) => {
 })
 
 /** Every 402 offers this, in at most 1,000 tokens besides the example and 4 KB of headers. */
-async function isSmall(t: Test, { ask }: ShippedService, offered: readonly string[]): Promise<void> {
+async function isSmall(t: Test, shop: ShippedService, offered: readonly string[]): Promise<void> {
   for (const { path } of paid) {
-    const answer = await ask(exampleCall(path))
+    const answer = await shop.ask(exampleCall(path))
     const bytes = [...answer.headers].reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0)
     t.ok(bytes <= 4_096, `${path}: ${bytes} bytes of headers`)
     t.ok(answer.headers.has('www-authenticate'), `${path} offers MPP`)

@@ -300,7 +300,12 @@ function measuredRoutes(
     }),
     ...networks.flatMap((accepted) => [
       ...(isExact ? [offerOf(accepted)] : []),
-      uptoOffer(accepted, ANY_ADDRESS, x402.schemes.includes('upto') ? ['fixed', 'metered'] : ['metered'], 'sent along'),
+      uptoOffer(
+        accepted,
+        ANY_ADDRESS,
+        x402.schemes.includes('upto') ? ['fixed', 'metered'] : ['metered'],
+        'sent along',
+      ),
     ]),
     ...(isExact ? x402.networks : [])
       .flatMap((id) => findSvmNetwork(id) ?? [])

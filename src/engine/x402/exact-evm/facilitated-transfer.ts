@@ -83,7 +83,8 @@ const PACES: Readonly<Record<Verdict['kind'], Pace>> = {
 }
 
 /** What a facilitator says of a settlement. */
-type Verdict = { readonly kind: 'declined' | 'open' } | { readonly kind: 'refused'; readonly refusal: Refusal }
+type Verdict =
+  { readonly kind: 'declined' | 'open' } | { readonly kind: 'refused'; readonly refusal: Refusal }
 
 /** A refusal is true of the first answer only: to a repeated request, our own success looks like one. */
 function verdictIn(answer: SettleAnswer, { ofSettle }: Reasons): Verdict {
@@ -167,7 +168,10 @@ async function believe(
   { expected, reasons }: FacilitatedTransfer,
   facilitator: Facilitator,
   body: string,
-  { answer: first, verdict }: { readonly answer: FacilitatorAnswer<SettleResponse>; readonly verdict: Verdict },
+  {
+    answer: first,
+    verdict,
+  }: { readonly answer: FacilitatorAnswer<SettleResponse>; readonly verdict: Verdict },
 ): Promise<Settlement> {
   if (verdict.kind === 'refused') return { kind: 'failed', refusal: verdict.refusal }
   const end = context.now() + LONG.patience

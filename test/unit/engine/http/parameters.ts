@@ -412,11 +412,7 @@ t.test('reads dates as days of the calendar', async (t) => {
     'today',
     '+2026-01-01',
   ]) {
-    t.equal(
-      refused(validate, `date=${encodeURIComponent(day)}`)[0]?.msg,
-      'date must be YYYY-MM-DD',
-      day,
-    )
+    t.equal(refused(validate, `date=${encodeURIComponent(day)}`)[0]?.msg, 'date must be YYYY-MM-DD', day)
   }
 })
 
