@@ -16,6 +16,8 @@ const OWN = [
   'payee',
   'transaction',
   'gas_cost_wei',
+  'fee',
+  'transaction_page',
   'payments_in_transaction',
 ]
 
