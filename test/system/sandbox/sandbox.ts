@@ -93,9 +93,12 @@ t.test('creates a funded wallet and a signer with gas', async (t) => {
     'and another wallet on the other chain',
   )
   t.equal(await balance(tempo.rpcUrl, tempo.currency, tempo.recipient), 0n)
-  const [payer = '', feePayer = ''] = [svm.payerKey, svm.feePayerKey].map(
-    (key) => openSvmAccount(key)?.address,
-  )
+  const { svm: svmState } = json(directory, 'sandbox', 'state.json')
+  const [payer = '', feePayer = '', svmRefunder = ''] = [
+    svm.payerKey,
+    svm.feePayerKey,
+    svmState.refundKey,
+  ].map((key) => openSvmAccount(key)?.address)
   t.equal(await svmBalance(svm.rpcUrl, payer), '1000000000', 'and another on Solana')
   t.equal(await svmBalance(svm.rpcUrl, svm.payTo), '0', 'where the payee has a token account')
   const { value } = await createSolanaRpc(svm.rpcUrl).getBalance(address(feePayer)).send()
@@ -125,6 +128,7 @@ t.test('creates a funded wallet and a signer with gas', async (t) => {
       ].map((each) => each.toLowerCase()),
       payer,
       feePayer,
+      svmRefunder,
       svm.payTo,
     ]),
   )
