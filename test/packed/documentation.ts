@@ -178,6 +178,7 @@ t.test('compiles the programs on the pages', async (t) => {
     verbatimModuleSyntax: true,
     paths: {
       ratecard: [join(ROOT, 'dist/engine/index.d.ts')],
+      'ratecard/service': [join(ROOT, 'dist/engine/service-definition.d.ts')],
       'ratecard/*': [join(ROOT, 'dist/engine/*.d.ts')],
     },
   }

@@ -31,7 +31,13 @@ export type Outcome =
   /** It may still be mined. */
   | { readonly kind: 'unknown'; readonly hash: string }
 
+/** While a buyer waits. */
 const PACE = { first: 15, factor: 1.6, longest: 1_000, patience: 30_000 }
+/**
+ * For claims and payouts: longer than a signer waits for transactions of another process that a reorganization has dropped,
+ * before it uses their nonces up.
+ */
+export const CLAIM_PATIENCE_MS = 75_000
 
 const WOULD_FAIL: Refusal = {
   code: 'invalid_batch_settlement_evm_deposit_simulation_failed',
@@ -75,7 +81,8 @@ export async function sendCall(on: ChannelNetwork, call: ChannelCall): Promise<O
     case 'sent': {
       const { hash } = sent.transaction
       const ask = sent.kind === 'sent' ? sent.receipt : () => chain.receipt(hash)
-      const receipt = await poll(on.clock, PACE, async () => {
+      const pace = payer === undefined ? { ...PACE, patience: CLAIM_PATIENCE_MS } : PACE
+      const receipt = await poll(on.clock, pace, async () => {
         const head = limits.confirmations === 1 ? undefined : await chain.blockNumber()
         const seen = await ask()
         if (seen.kind !== 'result' || seen.result === null) return undefined

@@ -8,7 +8,7 @@ import { claimCall, readUnsettled, settleCall, type ClaimRow } from './channel-c
 import type { ChannelId } from '../../base/channel-config.ts'
 import { readMirror, updateMirror, usable, type ChannelMirror } from './channel-mirror.ts'
 import { creditOf, type ChannelNetwork } from './channel-network.ts'
-import { sendCall } from './channel-transaction.ts'
+import { CLAIM_PATIENCE_MS, sendCall, type Outcome } from './channel-transaction.ts'
 import { rowOf, signClaim } from './claim-row.ts'
 import { CHANNELS } from '../../base/channel-contracts.ts'
 import { refresh } from './refresh-mirror.ts'
@@ -30,7 +30,7 @@ const GIVEN_UP_MS = 900_000
 const SET_ASIDE_MS = 600_000
 const GAS_SETTLE = 120_000n
 /** How an operator waits for claims that are under way: longer than UNSENT_MS and a block. */
-const UNDER_WAY_PACE = { first: 500, factor: 1, longest: 500, patience: 30_000 }
+const UNDER_WAY_PACE = { first: 500, factor: 1, longest: 500, patience: CLAIM_PATIENCE_MS }
 
 /** Which channels are claimed: those that are due, or all that owe something. */
 export type ClaimScope = 'due' | 'all'
@@ -270,9 +270,23 @@ async function settle(on: ChannelNetwork, receiver: Address, round: Counted): Pr
     // Anybody may send it, any number of times: what was not sent is sent with the next claim.
     record: async () => undefined,
   })
-  if (outcome.kind !== 'mined') return
+  if (outcome.kind !== 'mined') {
+    on.report(`what was claimed is not paid out yet: ${reasonOf(outcome)}`)
+    return
+  }
   round.settled += open
   round.transactions.push(outcome.receipt.hash)
+}
+
+function reasonOf(outcome: Exclude<Outcome, { readonly kind: 'mined' }>): string {
+  switch (outcome.kind) {
+    case 'unknown':
+      return `transaction ${outcome.hash} is in no block yet`
+    case 'reverted':
+      return `transaction ${outcome.receipt.hash} has failed`
+    default:
+      return outcome.detail
+  }
 }
 
 interface Following {

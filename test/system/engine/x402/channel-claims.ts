@@ -176,6 +176,9 @@ t.test('claims by command right after a reorganization what it has undone', asyn
   }
   const again = await claiming
   t.equal(again.code, 0, again.stderr)
+  t.equal((await contract.channel(channel.id)).claimed, 2n * PRICE)
+  // The next one pays out what could not be sent while older transactions of the account were in no block.
+  t.equal((await claimNow(shop)).code, 0)
   t.strictSame(
     [(await contract.channel(channel.id)).claimed, await shop.chain.balance(shop.payTo)],
     [2n * PRICE, 2n * PRICE],
