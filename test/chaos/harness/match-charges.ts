@@ -29,6 +29,7 @@ export function matchCharges(
   { purchases, kills }: PurchaseLog,
   charges: readonly Charge[],
 ): PurchaseOutcome[] {
+  // A voucher that was not charged pays for the next call of its channel: it belongs to the last one that has sent it.
   const byReference = new Map(
     purchases.flatMap((purchase) => [...purchase.payments.keys()].map((reference) => [reference, purchase])),
   )
@@ -68,7 +69,7 @@ export function matchCharges(
   }
   return purchases.map((purchase) => ({
     purchase,
-    charges: charges.filter(({ reference }) => purchase.payments.has(reference)),
+    charges: charges.filter(({ reference }) => byReference.get(reference) === purchase),
     receipt: purchase.answer === undefined ? undefined : matchReceipt(purchase, purchase.answer),
   }))
 }
