@@ -164,15 +164,17 @@ function loggedFetch(settings: BuyerSettings, purchase: Purchase): typeof fetch 
       const server = new URL(request.url).port
       purchase.events.push(`${timeOf(requestedAt)} ${what} to ${server}; ${timeOf(Date.now())} ${outcome}`)
     }
+    let head = ''
     try {
       const response = await fetch(request)
+      head = ` after the head of a ${response.status}`
       log.statuses.set(response.status, (log.statuses.get(response.status) ?? 0) + 1)
       if (header === null) record(String(response.status))
       else record(await readAnswer(settings, purchase, { response: response.clone(), request, requestedAt }))
       return response
     } catch (error) {
       log.cutOff += 1
-      record('cut off')
+      record(`cut off${head}`)
       throw error
     }
   }
