@@ -9,7 +9,7 @@ import { randomHex } from './random.ts'
 export const PERMIT2 = '0x000000000022D473030F116dDEE9F6B43aC78BA3'
 export const UPTO_PROXY = '0x4020A4f3b7b90ccA423B9fabCc0CE57C6C240002'
 
-const PERMIT_TYPES = {
+export const PERMIT_TYPES = {
   PermitWitnessTransferFrom: [
     { name: 'permitted', type: 'TokenPermissions' },
     { name: 'spender', type: 'address' },

@@ -1,5 +1,5 @@
 import type { Address } from '../base/address.ts'
-import { blockOf, isSafe } from '../chains/evm/finality.ts'
+import { blockOf, isDeepEnough } from '../chains/evm/finality.ts'
 import { isTransfer, type Transfer } from '../chains/evm/transfer-log.ts'
 import { isHex, Chain, type TransactionReceipt } from '../chains/evm/chain.ts'
 import { isRevert } from '../chains/evm/json-rpc.ts'
@@ -131,7 +131,7 @@ export async function findReceipt(
 ): Promise<Settlement | undefined> {
   const seen = await context.chain.receipt(transfer.transaction.hash)
   if (seen.kind !== 'result' || seen.result === null) return undefined
-  return (await isSafe(context, seen.result, transfer.validBefore))
+  return (await isDeepEnough(context, seen.result, transfer.validBefore))
     ? readReceipt(transfer, seen.result)
     : UNCONFIRMED
 }

@@ -1,3 +1,5 @@
+import type { RpcTransport } from '../base/runtime.ts'
+import type { Clock } from '../base/poll.ts'
 import type { BlockRange } from '../chains/evm/event-log.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import type { Incoming, OnchainStatus } from '../payment/reconcile-source.ts'
@@ -11,6 +13,13 @@ export interface ChainHistory {
   status(record: PaymentRecord): Promise<OnchainStatus>
   /** Whether a transaction carries out the refund of a payment. */
   showsRefund(record: PaymentRecord, transaction: string): Promise<boolean>
+}
+
+/** What it takes to read the history of any chain. */
+export interface HistorySettings extends Clock {
+  /** Milliseconds since the epoch. */
+  readonly since: number
+  readonly caller: RpcTransport
 }
 
 interface HistoryPage {

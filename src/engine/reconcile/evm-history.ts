@@ -1,23 +1,17 @@
 import { isAddress, sameAddress } from '../base/address.ts'
 import { findNetwork } from '../base/networks.ts'
-import type { RpcTransport } from '../base/runtime.ts'
 import { Chain } from '../chains/evm/chain.ts'
 import { LogScanner, RpcUnavailableError } from '../chains/evm/log-scanner.ts'
 import { MppSource } from '../mpp/memo-source.ts'
 import type { ReconcileSource } from '../payment/reconcile-source.ts'
 import { showsRefund } from '../refunds/refund-proof.ts'
 import { X402Source } from '../x402/exact-evm/authorization-source.ts'
-import type { ChainHistory } from './chain-history.ts'
+import type { ChainHistory, HistorySettings } from './chain-history.ts'
 import type { ReceivingAccount } from './receiving-accounts.ts'
 
-interface EvmHistorySettings {
+interface EvmHistorySettings extends HistorySettings {
   /** JSON-RPC endpoints by chain id. */
   readonly rpcUrls: Readonly<Record<number, string>>
-  /** Milliseconds since the epoch. */
-  readonly since: number
-  readonly caller: RpcTransport
-  readonly now: () => number
-  readonly sleep: (ms: number) => Promise<void>
 }
 
 /** The logs of an EVM chain since a time. Throws `RpcUnavailableError`. */

@@ -1,20 +1,14 @@
 import { svmRpcVariable, type SvmNetwork } from '../base/networks.ts'
-import type { RpcTransport } from '../base/runtime.ts'
 import { RpcUnavailableError } from '../chains/evm/log-scanner.ts'
 import { SvmChain } from '../chains/svm/svm-chain.ts'
 import { svmRefunderIn, svmRefundTermsOf } from '../refunds/svm-refund-proof.ts'
 import { SvmSource } from '../x402/exact-svm/svm-source.ts'
-import type { ChainHistory } from './chain-history.ts'
+import type { ChainHistory, HistorySettings } from './chain-history.ts'
 import type { ReceivingAccount } from './receiving-accounts.ts'
 
-interface SvmHistorySettings {
+interface SvmHistorySettings extends HistorySettings {
   /** JSON-RPC endpoints by CAIP-2 id. */
   readonly svmRpcUrls: Readonly<Record<string, string>>
-  /** Milliseconds since the epoch. */
-  readonly since: number
-  readonly caller: RpcTransport
-  readonly now: () => number
-  readonly sleep: (ms: number) => Promise<void>
 }
 
 /** The transactions of the payees’ token accounts since a time. Throws `RpcUnavailableError`. */

@@ -13,7 +13,7 @@ const LATE_BLOCKS = 4n
  * Whether a settlement that a block shows may count: a block that came so late that nobody could send the payment again
  * has to be deeper. Asks the node only near `validBefore`, in milliseconds since the epoch, and afterwards.
  */
-export async function isSafe(
+export async function isDeepEnough(
   { chain, now }: { readonly chain: Chain; readonly now: () => number },
   { block: number }: Pick<TransactionReceipt, 'block'>,
   validBefore: number,

@@ -9,7 +9,7 @@ import type { OwnTransaction, Dispatch } from '../../ledger/payment-record.ts'
 import { SETTLEMENT_FAILED, UNCONFIRMED, type Journal, type Settlement } from '../../payment/settlement.ts'
 import { verifyErc1271 } from './contract-wallet.ts'
 import { findSigned } from '../../chains/evm/eip3009/transfer-call.ts'
-import { isOver, isSafe } from '../../chains/evm/finality.ts'
+import { isOver, isDeepEnough } from '../../chains/evm/finality.ts'
 import { explainFailure, leftOut, type LeftOut } from './failed-transaction.ts'
 import { findTransfer, onchainStatus, settled } from './onchain-status.ts'
 import type { Order } from './order.ts'
@@ -267,7 +267,7 @@ async function confirm(
     const counts =
       head === undefined ||
       (head.kind === 'result' && seen.result.block + BigInt(limits.confirmations) - 1n <= head.result)
-    if (!counts || !(await isSafe(context, seen.result, validBefore))) return undefined
+    if (!counts || !(await isDeepEnough(context, seen.result, validBefore))) return undefined
     tracked.mined(seen.result)
     const { succeeded, logs, hash, gasCost } = seen.result
     const { members = Math.max(1, tracked.payers.length) } = transaction

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { hashStruct, hashTypedData, toHex } from 'viem'
 import { findNetwork } from '../../../../../src/engine/base/networks.ts'
-import { PERMIT2, UPTO_PROXY } from '../../../../../src/engine/base/permit2.ts'
 import { separatorOf, typedDataDigest } from '../../../../../src/engine/chains/evm/eip712.ts'
 import { permitDigest } from '../../../../../src/engine/chains/evm/permit2/permit.ts'
+import { PERMIT2, PERMIT_TYPES, UPTO_PROXY } from '../../../../support/upto.ts'
 
 const [PAYER, PAYEE] = [`0x${'11'.repeat(20)}`, `0x${'22'.repeat(20)}`] as const
 const TYPES = { Note: [{ name: 'number', type: 'uint256' }] } as const
@@ -32,24 +32,7 @@ t.test('signs a permit for the proxy as viem does', async (t) => {
   } as const
   const digest = hashTypedData({
     domain: { name: 'Permit2', chainId: network.chainId, verifyingContract: PERMIT2 },
-    types: {
-      PermitWitnessTransferFrom: [
-        { name: 'permitted', type: 'TokenPermissions' },
-        { name: 'spender', type: 'address' },
-        { name: 'nonce', type: 'uint256' },
-        { name: 'deadline', type: 'uint256' },
-        { name: 'witness', type: 'Witness' },
-      ],
-      TokenPermissions: [
-        { name: 'token', type: 'address' },
-        { name: 'amount', type: 'uint256' },
-      ],
-      Witness: [
-        { name: 'to', type: 'address' },
-        { name: 'facilitator', type: 'address' },
-        { name: 'validAfter', type: 'uint256' },
-      ],
-    },
+    types: PERMIT_TYPES,
     primaryType: 'PermitWitnessTransferFrom',
     message: {
       permitted: { token, amount: 1234n },
