@@ -1,11 +1,10 @@
-import { type RpcTransport } from '../base/runtime.ts'
 import { RpcUnavailableError } from '../chains/evm/log-scanner.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { isRefundDue } from '../ledger/payment-lifecycle.ts'
 import { findSvmNetwork } from '../base/networks.ts'
 import { onchainNames } from '../mpp/memo-source.ts'
-import type { ChainHistory } from './chain-history.ts'
+import type { ChainHistory, HistorySettings } from './chain-history.ts'
 import {
   compareEntry,
   comparePayment,
@@ -20,7 +19,7 @@ import { chainIdOf, openEvmHistory } from './evm-history.ts'
 import { findAccounts, type MppAccount, type ReceivingAccount } from './receiving-accounts.ts'
 import { openSvmHistory } from './svm-history.ts'
 
-interface ReconcileSettings {
+interface ReconcileSettings extends HistorySettings {
   /** The ledger, which is only read. */
   readonly ledger: Ledger
   /** JSON-RPC endpoints by chain id. */
@@ -32,11 +31,6 @@ interface ReconcileSettings {
   readonly payToSolana: string | undefined
   /** Who is paid by MPP now. */
   readonly mpp?: MppAccount | undefined
-  /** Milliseconds since the epoch. */
-  readonly since: number
-  readonly caller: RpcTransport
-  readonly now: () => number
-  readonly sleep: (ms: number) => Promise<void>
   /** Called with the progress of the search on a network. */
   readonly progress: (network: string, read: string) => void
 }
