@@ -10,6 +10,7 @@ import {
 import { privateKeyToAccount } from 'viem/accounts'
 import { startEvmChain, type EvmChain } from '../../src/sandbox/evm/chain.ts'
 import type { Hex, SignedPayment } from './payment.ts'
+import { receiptOf } from './receipt-of.ts'
 
 /** The chain definition for viem. `viem/chains` would load 730 modules in every test file that starts a chain. */
 export const base = evmChain(8453)
@@ -109,7 +110,7 @@ export function onchainClient({
     await client.impersonateAccount({ address: account })
     await client.setBalance({ address: account, value: 10n ** 20n })
     const hash = await work(account)
-    await client.waitForTransactionReceipt({ hash, checkReplacement: false })
+    await receiptOf(client, hash)
     await client.stopImpersonatingAccount({ address: account })
     return hash
   }

@@ -12,6 +12,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { CHANNELS } from '../../src/engine/base/channel-contracts.ts'
 import { base } from './base-chain.ts'
 import { challengeOf, randomKey, type Hex } from './payment.ts'
+import { receiptOf } from './receipt-of.ts'
 import { runProgram } from './server.ts'
 import { openShop, type Shop } from './shop.ts'
 
@@ -159,7 +160,7 @@ export async function handmade(
         name === 'initiateWithdraw'
           ? await wallet.writeContract({ ...write, functionName: name, args: [config as never, amount] })
           : await wallet.writeContract({ ...write, functionName: name, args: [config as never] })
-      await chain.waitForTransactionReceipt({ hash, pollingInterval: 20 })
+      await receiptOf(chain, hash)
     },
   }
 }
@@ -197,7 +198,7 @@ export async function fundByStranger(
     args: [config as never, amount, collector, '0x'],
   })
   const node = createPublicClient({ chain: base, transport: http(rpcUrl) })
-  await node.waitForTransactionReceipt({ hash, pollingInterval: 20 })
+  await receiptOf(node, hash)
 }
 
 /** What a command needs to work for the shop. */

@@ -13,6 +13,7 @@ import type { EvmChain } from '../../src/sandbox/evm/chain.ts'
 import { listening } from './http.ts'
 import { addressOf, randomKey } from './payment.ts'
 import { base } from './base-chain.ts'
+import { receiptOf } from './receipt-of.ts'
 import { askNode } from './rpc-proxy.ts'
 
 /** How a facilitator answers POST /verify. */
@@ -321,7 +322,7 @@ function sdkFacilitator({ rpcUrl }: EvmChain, key: Hex, version: 1 | 2): x402Fac
       return next
     },
     sendTransaction: (call) => client.sendTransaction(call),
-    waitForTransactionReceipt: (call) => client.waitForTransactionReceipt(call),
+    waitForTransactionReceipt: ({ hash }) => receiptOf(client, hash),
     getCode: (call) => client.getCode(call),
   })
   return version === 1

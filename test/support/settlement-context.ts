@@ -20,6 +20,7 @@ import type { Authorization } from '../../src/engine/chains/evm/eip3009/authoriz
 import { BY_AUTHORIZATION, type ExpectedPayment } from '../../src/engine/chains/evm/transfer-proof.ts'
 import type { EvmChain } from '../../src/sandbox/evm/chain.ts'
 import { addressOf, inTexts, randomKey, sign, type Challenge, type Faults, type Hex } from './payment.ts'
+import { receiptOf } from './receipt-of.ts'
 import { networkNamed, PAY_TO } from './shipped-catalog.ts'
 import { base } from './base-chain.ts'
 
@@ -252,7 +253,7 @@ export function openChainControl({ rpcUrl }: Pick<EvmChain, 'rpcUrl'>) {
       client.request({ method: 'anvil_reorg', params: [depth, []] } as never),
     /** Resolves when a block contains the transaction. */
     mined: async (hash: Promise<Hex>): Promise<Hex> => {
-      await client.waitForTransactionReceipt({ hash: await hash })
+      await receiptOf(client, await hash)
       return hash
     },
     mine: (blocks = 1): Promise<void> => client.mine({ blocks }),

@@ -14,6 +14,7 @@ import type { JsonObject } from '../../../src/engine/base/json.ts'
 import { onchainClient, type OnchainClient } from '../../support/base-chain.ts'
 import { at, items } from '../../support/documents.ts'
 import { addressOf, randomKey, type Hex } from '../../support/payment.ts'
+import { receiptOf } from '../../support/receipt-of.ts'
 import { objectIn, openSandbox, textAt, type ShippedService } from './shipped-service.ts'
 
 /** Mints the test token; the node signs for it. */
@@ -70,7 +71,7 @@ export async function openToolShop(t: Parameters<typeof openSandbox>[0]): Promis
         functionName: 'mint',
         args: [addressOf(key), WALLET_BALANCE],
       })
-      await client.waitForTransactionReceipt({ hash, checkReplacement: false })
+      await receiptOf(client, hash)
       return key
     },
   }

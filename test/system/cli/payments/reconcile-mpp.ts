@@ -25,6 +25,7 @@ import {
   type LedgerFixture,
   type Processing,
 } from '../../../support/ledger-fixture.ts'
+import { receiptOf } from '../../../support/receipt-of.ts'
 import { runLine } from '../../../support/run-command.ts'
 import { addressOf, randomKey, type Hex } from '../../../support/payment.ts'
 
@@ -56,7 +57,7 @@ function memoOf(challenge: string): Hex {
 }
 
 async function mined(hash: Hex): Promise<Hex> {
-  await node.waitForTransactionReceipt({ hash, checkReplacement: false })
+  await receiptOf(node, hash)
   return hash
 }
 

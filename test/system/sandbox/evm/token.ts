@@ -31,6 +31,7 @@ import permit2 from '../../../../src/sandbox/evm/permit2.json' with { type: 'jso
 import proxy from '../../../../src/sandbox/evm/proxy.json' with { type: 'json' }
 import token from '../../../../src/sandbox/evm/token.json' with { type: 'json' }
 import uptoProxy from '../../../../src/sandbox/evm/upto-proxy.json' with { type: 'json' }
+import { receiptOf } from '../../../support/receipt-of.ts'
 
 const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
 const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
@@ -137,7 +138,7 @@ const tryOut = (a: Authorization, signature: Hex) =>
     args: [...values(a), signature],
   })
 
-const mined = (hash: Hex) => client.waitForTransactionReceipt({ hash, checkReplacement: false })
+const mined = (hash: Hex) => receiptOf(client, hash)
 
 async function reason(attempt: Promise<unknown>): Promise<string> {
   try {
