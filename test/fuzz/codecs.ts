@@ -2,7 +2,7 @@ import t from 'tap'
 import { canonicalPath, decodeSegment, splitTarget } from '../../src/engine/http/request-target.ts'
 import { compileValidator } from '../../src/engine/catalog/validator.ts'
 import type { Route } from '../../src/engine/catalog/catalog.ts'
-import { encodeAfter } from '../../src/engine/payment/base64-prefix.ts'
+import { encodeAfter } from '../../src/engine/x402/base64-prefix.ts'
 import { readExact } from '../../src/engine/x402/exact-evm/exact-payload.ts'
 import { readBase64, readPayload } from '../../src/engine/x402/payload.ts'
 import { attempt } from './support/property-run.ts'
@@ -126,7 +126,7 @@ t.test('reads a challenge the same however its parts are joined', (t) => {
   const ascii = fc.string({ unit: 'grapheme-ascii', minLength: 2, maxLength: 20 })
   const beginning = fc.tuple(fc.string({ unit: 'binary' }), ascii).map((parts) => parts.join(''))
   return attempt(t, 1, fc.tuple(beginning, fc.array(ascii, { minLength: 1 })), ([start, ends]) => {
-    const encode = encodeAfter(start, 'base64')
+    const encode = encodeAfter(start)
     for (const end of ends)
       if (encode(end) !== Buffer.from(start + end, 'utf8').toString('base64'))
         throw new Error(JSON.stringify([start, end]))

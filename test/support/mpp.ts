@@ -94,7 +94,7 @@ export function openMppProtocol({
     challenge: () => {
       const issued = protocol
         .challenge(ROUTE)
-        ?.prepare({ resource: offer.resource, scope: SCOPE, error: 'payment_required' })()
+        ?.issue({ resource: offer.resource, scope: SCOPE, error: 'payment_required' })
       return Challenge.deserialize(issued?.headers['WWW-Authenticate'] ?? '')
     },
     take: (authorization) => {

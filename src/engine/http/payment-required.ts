@@ -57,8 +57,8 @@ export interface PaymentRequiredSettings {
 }
 
 /**
- * Compiles the 402 of a route from the challenges of every protocol it can be paid with. For requests without a
- * payment, everything but the tokens of the challenges is computed once for each preflight.
+ * Compiles the 402 of a route from the challenges of every protocol it can be paid with. What is the same for all
+ * requests is serialised once.
  */
 export function compilePaymentRequired(
   route: Route,
@@ -76,36 +76,27 @@ export function compilePaymentRequired(
     return wouldFail === undefined ? (unpaid ?? unpaidOf(quote)) : wordsOf(UNREPAIRED, quote)
   }
   const shown = shownExample(settings)
-  const prepare = (preflight: Preflight, reason: Reason): (() => Reply) => {
+  return (preflight, reason) => {
     const { resource, scope, contentDigest, quote, wouldFail, ignored } = preflight
-    const challenges = quote === undefined ? [] : [...challengesOf(quote.amount).values()]
     const { code, headers, reoffer } = reason
     const exposed = reason === UNPAID ? EXPOSED : {}
-    const standing = { 'Content-Type': PROBLEM_TYPE, 'Cache-Control': 'no-store', ...exposed, ...headers }
-    const asked = { resource, scope, contentDigest, error: code, reoffer }
-    const issues = challenges.map((challenge) => challenge.prepare(asked))
-    const before = wouldFail === undefined ? '{' : `{"would_fail":${wouldFail},`
-    let rest = textOf(preflight, reason)
-    if (ignored !== undefined) rest += `,"ignored_parameters":${ignored}`
-    if (reason === UNPAID) rest += shown
-    rest += '}'
-    return () => {
-      const all: Record<string, string> = { ...standing }
-      let body = before
-      for (const issue of issues) {
-        const issued = issue()
+    const all: Record<string, string> = {
+      'Content-Type': PROBLEM_TYPE,
+      'Cache-Control': 'no-store',
+      ...exposed,
+      ...headers,
+    }
+    let body = wouldFail === undefined ? '{' : `{"would_fail":${wouldFail},`
+    if (quote !== undefined)
+      for (const challenge of challengesOf(quote.amount).values()) {
+        const issued = challenge.issue({ resource, scope, contentDigest, error: code, reoffer })
         Object.assign(all, issued.headers)
         body += `${issued.members},`
       }
-      return { status: 402, headers: all, body: body + rest, vary: 'Accept', code }
-    }
-  }
-  const prepared = new WeakMap<Preflight, () => Reply>()
-  return (preflight, reason) => {
-    if (reason !== UNPAID) return prepare(preflight, reason)()
-    let answer = prepared.get(preflight)
-    if (answer === undefined) prepared.set(preflight, (answer = prepare(preflight, reason)))
-    return answer()
+    body += textOf(preflight, reason)
+    if (ignored !== undefined) body += `,"ignored_parameters":${ignored}`
+    if (reason === UNPAID) body += shown
+    return { status: 402, headers: all, body: `${body}}`, vary: 'Accept', code }
   }
 }
 

@@ -3,7 +3,6 @@ import { createHash, createHmac, hash, timingSafeEqual } from 'node:crypto'
 import type { Endpoint } from '../catalog/catalog.ts'
 import { canonicalJson, slim, type Json, type JsonObject } from '../base/json.ts'
 import type { Micros } from '../base/money.ts'
-import { encodeAfter } from '../payment/base64-prefix.ts'
 import { TOKEN_LENGTH } from '../payment/random-token.ts'
 import type { Challenge, IssuedChallenge } from '../payment/challenge.ts'
 
@@ -53,9 +52,8 @@ function plainRequest({ chainId, currency, recipient, testnet }: Terms, price: M
  * alone. The nonce is for buyers who ask for the same thing in the same moment: an id is good for one payment, so each
  * gets another.
  */
-export function prepareOpaque(scope: string): (nonce: string) => string {
-  const encode = encodeAfter(`{"_mppx_scope":${JSON.stringify(scope)},"nonce":"`, 'base64url')
-  return (nonce) => encode(`${nonce}"}`)
+export function opaqueOf(scope: string, nonce: string): string {
+  return Buffer.from(`{"_mppx_scope":${JSON.stringify(scope)},"nonce":"${nonce}"}`).toString('base64url')
 }
 
 export function encode(value: Json): string {
@@ -98,26 +96,20 @@ export function createChallenge(
       ? { id: bind(`${expires}||${opaque}`), expires, opaque }
       : { id: bind(`${expires}|${digest}|${opaque}`), expires, opaque, digest }
   }
-  const prepare = (scope: string, digest?: string): ((nonce: string) => IssuedChallenge) => {
-    const opaqueOf = prepareOpaque(scope)
+  const write = (nonce: string, scope: string, digest?: string): IssuedChallenge => {
     const bound = digest === undefined ? '", opaque="' : `", digest="${digest}", opaque="`
-    return (nonce) => {
-      const { id, expires, opaque } = make(opaqueOf(nonce), digest)
-      return {
-        headers: { 'WWW-Authenticate': `Payment id="${id}${standing}${expires}${bound}${opaque}"` },
-        members: `"challengeId":"${id}"`,
-      }
+    const { id, expires, opaque } = make(opaqueOf(scope, nonce), digest)
+    return {
+      headers: { 'WWW-Authenticate': `Payment id="${id}${standing}${expires}${bound}${opaque}"` },
+      members: `"challengeId":"${id}"`,
     }
   }
-  const write = prepare(`${endpoint.operation.id}:${'x'.repeat(DIGEST_LENGTH)}`)
-  const longest = write('x'.repeat(TOKEN_LENGTH)).headers['WWW-Authenticate']
+  const anyScope = `${endpoint.operation.id}:${'x'.repeat(DIGEST_LENGTH)}`
+  const longest = write('x'.repeat(TOKEN_LENGTH), anyScope).headers['WWW-Authenticate']
   return {
-    prepare: ({ scope, contentDigest }) => {
-      const write = prepare(scope, contentDigest)
-      return () => write(nextNonce())
-    },
+    issue: ({ scope, contentDigest }) => write(nextNonce(), scope, contentDigest),
     demand: ({ scope }) => {
-      const moving = make(prepareOpaque(scope)(nextNonce()))
+      const moving = make(opaqueOf(scope, nextNonce()))
       const challenge = { ...moving, ...named, request: plainRequest(terms, price) }
       // Transport MCP: the challenge is in the result, because an error could not carry that of x402 as well.
       return {

@@ -4,10 +4,10 @@ import type { JsonObject } from '../base/json.ts'
 /** The standing part of a protocol’s 402. */
 export interface Challenge {
   /**
-   * Makes headers and body members for the same request, as often as it comes: each time with another token, and all else
-   * worked out once. `error`: why a payment was refused, else that one is required.
+   * Makes headers and body members, each time with another token. `error`: why a payment was refused, else that one is
+   * required.
    */
-  prepare(request: ChallengeRequest): () => IssuedChallenge
+  issue(request: ChallengeRequest): IssuedChallenge
   /** The same for a tool call. */
   demand(request: ChallengeRequest): ToolDemand
   /** What documents say about this offer: without anything random, concrete example path. */

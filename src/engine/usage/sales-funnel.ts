@@ -1,7 +1,7 @@
 import type { AccessRecord } from '../base/access-record.ts'
 import type { DailyCounts, DayCounts } from '../ledger/daily-counts.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
-import { dateOf } from '../ledger/sales-totals.ts'
+import { dateOf, DAY_MS } from '../ledger/sales-totals.ts'
 
 /** What becomes of requests to what is sold, from the 402 to the delivered answer. */
 export const SALE_STEPS = ['asked', 'signed', 'settled', 'delivered'] as const
@@ -44,7 +44,8 @@ const MOST_UNDER_WAY = 10_000
  */
 export class SalesFunnel {
   readonly #settings: FunnelSettings
-  #counted = new Map<string, Map<string, number>>()
+  /** By day since the epoch. */
+  #counted = new Map<number, Map<string, number>>()
   /** Payments of own wallets whose request has not ended. */
   readonly #ownPayments = new Set<string>()
 
@@ -92,15 +93,22 @@ export class SalesFunnel {
   async write(): Promise<void> {
     const counted = this.#counted
     this.#counted = new Map()
-    for (const [date, counts] of counted) await this.#settings.counts.add(date, counts)
+    for (const [day, counts] of counted) await this.#settings.counts.add(dateOf(day * DAY_MS), counts)
   }
 
   #count(of: SaleCount): void {
-    const date = dateOf(this.#settings.now())
-    const counts = this.#counted.get(date) ?? new Map<string, number>()
-    this.#counted.set(date, counts)
+    const counts = this.#countsOfDay()
     const name = JSON.stringify(Object.values(of))
     counts.set(name, (counts.get(name) ?? 0) + 1)
+  }
+
+  #countsOfDay(): Map<string, number> {
+    const day = Math.floor(this.#settings.now() / DAY_MS)
+    const known = this.#counted.get(day)
+    if (known !== undefined) return known
+    const counts = new Map<string, number>()
+    this.#counted.set(day, counts)
+    return counts
   }
 }
 

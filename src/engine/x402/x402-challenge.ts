@@ -17,10 +17,10 @@ import { once } from '../base/once.ts'
 import { conditionOf, shortenAtWord } from '../base/words.ts'
 import type { Micros } from '../base/money.ts'
 import { findNetwork, findSvmNetwork } from '../base/networks.ts'
-import { encodeAfter } from '../payment/base64-prefix.ts'
 import { TOKEN_LENGTH } from '../payment/random-token.ts'
 import type { Challenge, IssuedChallenge } from '../payment/challenge.ts'
 import { channelOffer } from './batch-settlement-evm/channel-offer.ts'
+import { encodeAfter } from './base64-prefix.ts'
 import { bazaarExtension, COMPLETE, detailsOf, LEAST, reaches, type Detail } from './bazaar.ts'
 import { offerOf } from './exact-evm/accepted-network.ts'
 import type { Listing } from './listing.ts'
@@ -86,11 +86,10 @@ export function createChallenge(
   const listed = resourceOf(endpoint, settings, COMPLETE)
   const listing = bazaarExtension(endpoint, COMPLETE)
   return {
-    prepare: ({ resource: url, error, reoffer }) => {
+    issue: ({ resource: url, error, reoffer }) => {
       const used =
         reoffer === undefined ? draft() : draftsOf(endpoint, price, corrected(settings, reoffer)).fit()
-      const write = used.prepare(url, error)
-      return () => write(settings.nextToken())
+      return used.write(url, error, settings.nextToken())
     },
     demand: ({ resource: url, error, reoffer }) => {
       const redelivery = { info: { token: settings.nextToken() }, schema: TOKEN_SCHEMA }
@@ -151,9 +150,11 @@ function corrected(
   return { ...settings, offers }
 }
 
+type Write = (token: string) => IssuedChallenge
+
 /** A challenge with one level of detail, and the size of its header. */
 interface Draft {
-  readonly prepare: (url: string, error: string) => (token: string) => IssuedChallenge
+  readonly write: (url: string, error: string, token: string) => IssuedChallenge
   readonly headerBytes: number
 }
 
@@ -203,9 +204,9 @@ function drawDraft(
   const ascii = once(() => escapeNonAscii(standing))
   const opening = (url: string, error: string): string =>
     `"x402Version":2,"error":${JSON.stringify(error)},"resource":{"url":${JSON.stringify(url)}`
-  const prepare = (url: string, error: string): ((token: string) => IssuedChallenge) => {
+  const prepare = (url: string, error: string): Write => {
     const before = opening(url, error)
-    const encode = encodeAfter(`{${before}${standing}`, 'base64')
+    const encode = encodeAfter(`{${before}${standing}`)
     const older = bodyInV1?.(url, error)
     const members = older === undefined ? escapeNonAscii(before) + ascii() : ''
     return (token) => {
@@ -213,8 +214,14 @@ function drawDraft(
       return { headers: { 'PAYMENT-REQUIRED': encode(`${after}}`) }, members: older ?? members + after }
     }
   }
+  // Arguments are in the query or the body as a rule: one URL is asked for again and again.
+  let last: { readonly url: string; readonly error: string; readonly write: Write } | undefined
+  const write = (url: string, error: string, token: string): IssuedChallenge => {
+    if (last?.url !== url || last.error !== error) last = { url, error, write: prepare(url, error) }
+    return last.write(token)
+  }
   const bytes = Buffer.byteLength(`{${opening(example, LONGEST_CODE)}${standing}${closing}}`) + TOKEN_LENGTH
-  return { prepare, headerBytes: 4 * Math.ceil(bytes / 3) }
+  return { write, headerBytes: 4 * Math.ceil(bytes / 3) }
 }
 
 /** The members of a body that offers version 1. */

@@ -174,7 +174,7 @@ function freeProtocol(settle: (amount: bigint) => void): Protocol {
     payerKeys: (text) => [text],
     detect: (headers) => detect(headers[PAYMENT]),
     challenge: (_, amount = toMicros(0n)) => ({
-      prepare: () => () => ({ headers: { [OFFER]: amount.toString() }, members: `"test":"${amount}"` }),
+      issue: () => ({ headers: { [OFFER]: amount.toString() }, members: `"test":"${amount}"` }),
       demand: () => ({ content: { [OFFER]: amount.toString() }, meta: {} }),
       published: {},
       headerBytes: 0,

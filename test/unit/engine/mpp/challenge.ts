@@ -7,7 +7,7 @@ import t from 'tap'
 import {
   createChallenge,
   isIssued,
-  prepareOpaque,
+  opaqueOf,
   realmOf,
   requestOf,
 } from '../../../../src/engine/mpp/mpp-challenge.ts'
@@ -35,11 +35,11 @@ const routes = paidRoutes(shippedCatalog())
 
 function issue(route: Route, scope = SCOPE): IssuedChallenge {
   const settings = { terms: TERMS, secretKey: SECRET, now: () => NOW, nextNonce: () => NONCE }
-  return createChallenge(route, fixedPriceOf(route), settings).prepare({
+  return createChallenge(route, fixedPriceOf(route), settings).issue({
     resource: 'https://api.example.com/paid/x',
     scope,
     error: 'payment_required',
-  })()
+  })
 }
 
 function headerOf({ headers }: IssuedChallenge): string {
@@ -111,7 +111,7 @@ t.test('keeps the id of a fixed challenge, so that outstanding challenges stay v
     '{"amount":"5000","currency":"0x20C000000000000000000000b9537d11c60E8b50","methodDetails":{"chainId":4217,"supportedModes":["pull"]},"recipient":"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}',
     'RFC 8785: sorted, no space',
   )
-  const opaque = prepareOpaque(SCOPE)(NONCE)
+  const opaque = opaqueOf(SCOPE, NONCE)
   t.equal(Buffer.from(opaque, 'base64url').toString(), `{"_mppx_scope":"${SCOPE}","nonce":"${NONCE}"}`)
   t.notMatch(request + opaque, /[=+/]/, 'base64url without padding')
   const challenge = {
@@ -153,7 +153,7 @@ t.test('computes an id as the HMAC with secrets of every length', async (t) => {
   for (const secretKey of ['s'.repeat(32), 's'.repeat(64), 's'.repeat(65), 'é'.repeat(40)]) {
     const settings = { terms: TERMS, secretKey, now: () => NOW, nextNonce: () => NONCE }
     const challenge = createChallenge(route, fixedPriceOf(route), settings)
-    const issued = challenge.prepare({ resource: 'https://x', scope: SCOPE, error: 'payment_required' })()
+    const issued = challenge.issue({ resource: 'https://x', scope: SCOPE, error: 'payment_required' })
     t.ok(Challenge.verify(Challenge.deserialize(headerOf(issued)), { secretKey }), secretKey)
   }
 })
@@ -165,7 +165,7 @@ t.test('issues unique challenges that last five minutes', async (t) => {
   const settings = { terms: TERMS, secretKey: SECRET, now: () => NOW, nextNonce }
   const challenge = createChallenge(route, fixedPriceOf(route), settings)
   const ask = (scope: string): string =>
-    headerOf(challenge.prepare({ resource: 'https://x', scope, error: 'payment_required' })())
+    headerOf(challenge.issue({ resource: 'https://x', scope, error: 'payment_required' }))
   const first = ask(SCOPE)
   t.equal(parameter(first, 'expires'), '2026-11-20T20:24:26.867Z')
   t.not(parameter(ask(SCOPE), 'id'), parameter(first, 'id'), 'in the same millisecond')

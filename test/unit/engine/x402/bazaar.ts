@@ -230,7 +230,7 @@ t.test('keeps what helps to choose and to call in a header of four networks', as
   for (const route of routes) {
     const challenge = createChallenge(route, fixedPriceOf(route), settings)
     const resource = `https://api.example.com${examplePath(route)}`
-    const { headers } = challenge.prepare({ resource, error: 'payment_required', scope: '' })()
+    const { headers } = challenge.issue({ resource, error: 'payment_required', scope: '' })
     const sent: Json = JSON.parse(Buffer.from(headers['PAYMENT-REQUIRED'] ?? '', 'base64').toString())
     t.match(member(sent, 'accepts'), { length: 4 }, `${route.path} offers every network`)
     t.match(member(sent, 'resource', 'description'), / Use when: /, route.path)
@@ -288,11 +288,11 @@ t.test('shows the icon of the catalog to wallets and registries', async (t) => {
     }
     const challenge = createChallenge(route, fixedPriceOf(route), settings)
     const { published, listing } = challenge
-    const { headers } = challenge.prepare({
+    const { headers } = challenge.issue({
       resource: 'https://api.example.com/x',
       error: 'payment_required',
       scope: '',
-    })()
+    })
     const sent: Json = JSON.parse(Buffer.from(headers['PAYMENT-REQUIRED'] ?? '', 'base64').toString())
     t.equal(member(sent, 'resource', 'iconUrl'), iconUrl)
     t.equal(member(published, 'resource', 'iconUrl'), iconUrl)

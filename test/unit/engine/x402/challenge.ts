@@ -32,14 +32,14 @@ t.test('offers every paid route at its exact price, in a small challenge that th
     if (challenge === undefined) throw new Error(`${route.path} offers nothing`)
     const resource = `${BASE_URL}${route.path.replace(/\{\w+\}/, '730')}`
     const sizes = REFUSALS.map((error) => {
-      const header = challenge.prepare({ resource, scope: 'none', error })().headers['PAYMENT-REQUIRED'] ?? ''
+      const header = challenge.issue({ resource, scope: 'none', error }).headers['PAYMENT-REQUIRED'] ?? ''
       return header.length
     })
-    const { headers } = challenge.prepare(unpaid(resource))()
+    const { headers } = challenge.issue(unpaid(resource))
     const header = headers['PAYMENT-REQUIRED'] ?? ''
     const decoded = decodePaymentRequiredHeader(header)
     t.ok(PaymentRequiredV2Schema.safeParse(decoded).success, `${route.path} satisfies the schema of the SDK`)
-    const inBody: unknown = JSON.parse(`{${plain.challenge(route)?.prepare(unpaid(resource))().members}}`)
+    const inBody: unknown = JSON.parse(`{${plain.challenge(route)?.issue(unpaid(resource)).members}}`)
     t.strictSame(inBody, decoded, 'without version 1, the body says what the header says')
     t.equal(decoded.resource.url, resource)
     t.match(decoded.resource.serviceName, /^[\x20-\x7e]{1,32}$/)
@@ -64,7 +64,7 @@ t.test('gives two buyers different tokens, and documents none', async (t) => {
   const [route] = routes
   if (route === undefined) throw new Error('no route')
   const challenge = x402.challenge(route)
-  const issued = challenge?.prepare({ resource: BASE_URL, scope: 'none', error: 'payment_required' })()
+  const issued = challenge?.issue({ resource: BASE_URL, scope: 'none', error: 'payment_required' })
   t.match(
     JSON.stringify(challengeIn(issued)),
     /"token":"_{24}"/,
@@ -80,7 +80,7 @@ t.test('makes the same offers in documents and in the 402', async (t) => {
     if (published === undefined || !isJsonObject(published['resource'])) throw new Error(route.path)
     const resource = `${BASE_URL}${examplePath(route)}`
     t.equal(published['resource']['url'], resource)
-    const issued = challengeIn(challenge?.prepare(unpaid(resource))())
+    const issued = challengeIn(challenge?.issue(unpaid(resource)))
     const { accepts, resource: listed } = published
     const { description: _, tags: _tags, iconUrl: _icon, ...rest } = listed
     t.match(issued, { accepts, resource: rest }, 'a header may say less of the route')

@@ -24,7 +24,7 @@ t.test('accepts the stock client on an offer that is settled upfront', async (t)
   const route = paidRoutes(catalog).find(({ operation }) => operation.settle === 'upfront')
   if (route?.operation.price === undefined) throw new Error('no such route')
   const resource = BASE_URL + route.path
-  const issued = x402.challenge(route)?.prepare({ resource, scope: 'none', error: 'payment_required' })()
+  const issued = x402.challenge(route)?.issue({ resource, scope: 'none', error: 'payment_required' })
   const challenge = challengeIn(issued)
   t.match(challenge.accepts, [{ extra: { paymentFlow: 'upfront' } }])
   const offer = { endpoint: route, resource, scope: 'none', price: fixedPriceOf(route) }
@@ -49,7 +49,7 @@ t.test('accepts the stock client on an offer that is settled upfront', async (t)
   t.match(await payment.verify(), { kind: 'verified' })
   const [cheap] = paidRoutes(catalog)
   if (cheap === undefined) throw new Error('no route')
-  const later = x402.challenge(cheap)?.prepare({ resource, scope: 'none', error: 'payment_required' })()
+  const later = x402.challenge(cheap)?.issue({ resource, scope: 'none', error: 'payment_required' })
   t.notMatch(JSON.stringify(challengeIn(later)), /paymentFlow/, 'the usual flow goes unsaid')
   const accepted = { ...challenge.accepts[0], extra: { name: 'USD Coin', version: '2' } }
   const other = await sign(challenge, randomKey(), { accepted })

@@ -25,7 +25,7 @@ const NOW = Date.parse('2026-11-20T20:00:00Z')
 const SECONDS = BigInt(NOW / 1000)
 
 const unpaid = { resource, scope: 'none', error: 'payment_required' } as const
-const issued = x402.challenge(route)?.prepare(unpaid)()
+const issued = x402.challenge(route)?.issue(unpaid)
 const signed = await sign(challengeIn(issued), randomKey(), { validBefore: SECONDS + 60n })
 const older = writtenInV1(signed, 'base')
 
@@ -47,7 +47,7 @@ function bodyOf(members: string | undefined): JsonObject {
 t.test('offers version 1 in the body on the networks that each of its packages knows', async (t) => {
   for (const each of routes) {
     const url = `${BASE_URL}/é?`
-    const body = bodyOf(x402.challenge(each)?.prepare({ ...unpaid, resource: url })().members)
+    const body = bodyOf(x402.challenge(each)?.issue({ ...unpaid, resource: url }).members)
     t.strictSame(Object.keys(body), ['x402Version', 'error', 'accepts'])
     t.match(body, { x402Version: 1, error: 'payment_required' })
     const rest = {
@@ -74,7 +74,7 @@ t.test(
       quietX402(catalog, ['polygon']),
       quietX402(catalog, undefined, 'version 2 alone'),
     ]) {
-      const { headers, members } = protocol.challenge(route)?.prepare(unpaid)() ?? { headers: {} }
+      const { headers, members } = protocol.challenge(route)?.issue(unpaid) ?? { headers: {} }
       t.strictSame(bodyOf(members), challengeIn({ headers }))
     }
   },
@@ -119,7 +119,7 @@ t.test('honours an offer with another validity, and one that is paid before the 
   const upfront = routes.find(({ operation }) => operation.settle === 'upfront')
   if (upfront === undefined) throw new Error('no such route')
   const url = BASE_URL + upfront.path
-  const challenge = challengeIn(x402.challenge(upfront)?.prepare({ ...unpaid, resource: url })())
+  const challenge = challengeIn(x402.challenge(upfront)?.issue({ ...unpaid, resource: url }))
   const paid = writtenInV1(await sign(challenge, randomKey(), { validBefore: SECONDS + 60n }), 'base')
   const bought = { endpoint: upfront, resource: url, scope: 'none', price: fixedPriceOf(upfront) }
   t.equal(paymentIn(detect(paid)).check(bought, NOW), undefined)

@@ -103,7 +103,7 @@ t.test('finds old payments on a withdrawn network, and refuses new ones', async 
   const x402 = reachableOnly(nodeWith(PAY_TO))
   const issued = quietX402(catalog, ['base'])
     .challenge(route)
-    ?.prepare({ resource, scope: 'none', error: 'payment_required' })()
+    ?.issue({ resource, scope: 'none', error: 'payment_required' })
   const { payload } = await sign(challengeIn(issued), randomKey())
   const detection = x402.detect({ 'payment-signature': encode(payload) })
   t.equal(detection.kind, 'payment', 'so that the ledger is asked')

@@ -11,7 +11,7 @@ const { route, resource, offer } = firstOffer(catalog)
 const NOW = Date.parse('2026-11-20T20:00:00Z')
 const SECONDS = BigInt(NOW / 1000)
 
-const issued = x402.challenge(route)?.prepare({ resource, scope: 'none', error: 'payment_required' })()
+const issued = x402.challenge(route)?.issue({ resource, scope: 'none', error: 'payment_required' })
 const challenge = challengeIn(issued)
 const { payload } = await sign(challenge, randomKey(), { validBefore: SECONDS + 60n })
 
