@@ -12,7 +12,7 @@ import { EVENTS } from './upstream.ts'
  *
  * - `same-payment`: sends the same payment again, until it is answered or refused
  * - `stock`: runs the protocol’s own client again, which gets a new 402 and signs again
- * - `impatient`: the same, and disconnects when an answer takes too long
+ * - `impatient`: the same, and disconnects when an answer takes too long to begin, or a stream to end
  */
 export type RetryStrategy = 'same-payment' | 'stock' | 'impatient'
 
@@ -165,9 +165,14 @@ function loggedFetch(settings: BuyerSettings, purchase: Purchase): typeof fetch 
       purchase.events.push(`${timeOf(requestedAt)} ${what} to ${server}; ${timeOf(Date.now())} ${outcome}`)
     }
     let head = ''
+    const connection = new AbortController()
+    const leave = (): void => connection.abort()
+    request.signal.addEventListener('abort', leave, { once: true })
     try {
-      const response = await fetch(request)
+      const response = await fetch(new Request(request, { signal: connection.signal }))
       head = ` after the head of a ${response.status}`
+      // Its body comes with the head. A buyer who left now would throw away what has arrived, and the server cannot know.
+      if (response.headers.has('content-length')) request.signal.removeEventListener('abort', leave)
       log.statuses.set(response.status, (log.statuses.get(response.status) ?? 0) + 1)
       if (header === null) record(String(response.status))
       else record(await readAnswer(settings, purchase, { response: response.clone(), request, requestedAt }))
