@@ -94,6 +94,14 @@ const CROSSREF: readonly object[] = [
     page: 'n/a-n/a',
     issued: { 'date-parts': [[2020, 2, 30]] },
   },
+  {
+    DOI: '10.5555/harbour.fog',
+    type: 'journal-article',
+    title: ['Brightness Across Foggy Harbours'],
+    author: [{ given: 'Ada', family: 'Quill' }],
+    'container-title': ['Fog Letters'],
+    issued: { 'date-parts': [[2019]] },
+  },
 ]
 
 /** `api.crossref.org`. */

@@ -107,6 +107,14 @@ t.test('cites a retracted work with a warning that names the notice', async (t) 
   t.match(warnings, [{ code: 'retracted', message: /10\.5555\/retraction\.9$/ }])
 })
 
+t.test('warns of a title in headline capitals, which styles with sentence case do not want', async (t) => {
+  const at = await agencies(t)
+  const { body, warnings } = await cite(at, { doi: '10.5555/harbour.fog' })
+  t.match(body, { work: { title: 'Brightness Across Foggy Harbours' } })
+  t.match(warnings, [{ code: 'title_case', message: /sentence case/ }])
+  t.strictSame((await cite(at, { doi: '10.5555/handbook.lamps' })).warnings, [])
+})
+
 t.test('refuses both, neither or an invalid DOI before any source is asked', async (t) => {
   const at = await agencies(t)
   const one = { message: /provide exactly one of doi or q$/ }

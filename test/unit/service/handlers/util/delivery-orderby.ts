@@ -51,6 +51,11 @@ t.test('counts only days of work over Thanksgiving, as published', async (t) => 
   t.strictSame(body, publishedExample('util/delivery-orderby'))
 })
 
+t.test('says in each answer that no carrier has published these dates', async (t) => {
+  for (const service of ['parcel_domestic', 'parcel_express', 'digital'] as const)
+    t.match((await ask('2026-12-01', { service })).warnings, [{ code: 'not_from_a_carrier' }])
+})
+
 t.test('applies the cut-off to the second, on the clocks of the country', async (t) => {
   t.match((await ask('2026-12-01', { at: '2026-11-20T21:00:00Z' })).body, { feasible: 'yes' })
   t.match((await ask('2026-12-01', { at: '2026-11-20T21:00:01Z' })).body, { feasible: 'at_risk' })
