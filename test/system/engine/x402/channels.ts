@@ -7,6 +7,7 @@ import {
   openChannelShop,
   send,
 } from '../../../support/channels.ts'
+import { depositNonce } from '../../../../src/engine/x402/batch-settlement-evm/typed-data.ts'
 import { addressOf, randomKey, readHeader, type Challenge, type Hex } from '../../../support/payment.ts'
 
 t.setTimeout(240_000)
@@ -177,6 +178,19 @@ t.test('refuses channels that it could not claim from, uncharged', async (t) => 
   const unfunded = await send(shop, '/paid/work', await poor.deposit(1000, 100_000))
   t.match(challenge(unfunded), { error: 'invalid_batch_settlement_evm_insufficient_balance' })
   t.equal((await contract.channel(channel.id)).balance, 0n)
+})
+
+t.test('does no work for a deposit that its payer has canceled', async (t) => {
+  const key = await shop.wallet()
+  const channel = await handmade(shop, key)
+  const header = await channel.deposit(1000, 100_000)
+  const { payload } = JSON.parse(Buffer.from(header, 'base64').toString())
+  const { salt } = payload.deposit.authorization.erc3009Authorization
+  await shop.onchain.cancel(key, depositNonce(channel.id, salt))
+  const runs = shop.upstream.runs()
+  const refused = await send(shop, '/paid/work', header)
+  t.match(correction(refused), { error: MISMATCH, channelState: { balance: '0' } })
+  t.equal(shop.upstream.runs(), runs)
 })
 
 t.test('does not take somebody for the payer whose channel he has funded', async (t) => {
