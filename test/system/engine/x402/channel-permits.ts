@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { createPublicClient, http } from 'viem'
@@ -184,6 +186,23 @@ t.test('takes the payer of a permit for the payer of the calls, whoever signs th
   t.match(await opened.json(), { n: 1, payer: addressOf(payer) })
   const next = await send(shop, '/paid/work?n=2', await channel.voucher(2000))
   t.match(await next.json(), { n: 2, payer: addressOf(payer) })
+})
+
+t.test('takes payments for offers with another least deposit, and another way to make one', async (t) => {
+  const older = await handmade(shop, await approved())
+  const folder = t.testdir({
+    'catalog.yaml': readFileSync(CATALOG, 'utf8').replace(
+      'least_deposit: 0.1, deposit_by: permit2',
+      'least_deposit: 0.05',
+    ),
+  })
+  const server = await shop.branch({ CATALOG: join(folder, 'catalog.yaml') })
+  const newer = await handmade({ ...shop, url: server.url }, await approved())
+  t.equal((await send(server, '/paid/work?n=1', await older.permit(1000, 50_000))).status, 200)
+  t.equal((await send(shop, '/paid/work?n=1', await newer.deposit(1000, 100_000))).status, 200)
+  t.equal((await send(shop, '/paid/work?n=2', await newer.voucher(2000))).status, 200)
+  t.equal((await send(server, '/paid/work?n=2', await older.voucher(2000))).status, 200)
+  await server.stop()
 })
 
 t.test('goes on with a deposit that has landed before its process died', async (t) => {
