@@ -166,7 +166,7 @@ async function countGas(calls) {
       due: answered * PRICE,
       claimed: Number(claimed),
       settled: Number(settled),
-      asked: shop.node.calls().length - before,
+      asked: countBy(shop.node.calls().slice(before)),
       seconds,
       ...(await minedSince(shop, first, answered)),
     }
@@ -175,6 +175,12 @@ async function countGas(calls) {
     await redis.stop()
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+function countBy(methods) {
+  const counts = new Map()
+  for (const method of methods) counts.set(method, (counts.get(method) ?? 0) + 1)
+  return counts
 }
 
 /** Resolves to the number of answers. */
@@ -194,23 +200,22 @@ async function buy(shop, other, key, calls) {
 export function reportChannelGas(rows) {
   printTable(
     `Gas of ${CHANNELS} channels, deposits, claims and payouts counted; the SDK’s client, two processes on Redis`,
-    [
-      'calls a channel',
-      'answers',
-      'due',
-      'claimed',
-      'paid out',
-      'transactions',
-      'gas a call',
-      'RPC methods',
-      'seconds',
-    ],
-    rows.map(({ calls, answered, due, claimed, settled, transactions, gas, asked, seconds }) => [
+    ['calls a channel', 'answers', 'due', 'claimed', 'paid out', 'transactions', 'gas a call', 'seconds'],
+    rows.map(({ calls, answered, due, claimed, settled, transactions, gas, seconds }) => [
       String(calls),
       ...[answered, due, claimed, settled, Math.round(transactions * answered)].map(String),
       show(gas, 0),
-      String(asked),
       show(seconds, 0),
+    ]),
+  )
+  const methods = [...new Set(rows.flatMap(({ asked }) => [...asked.keys()]))].sort()
+  printTable(
+    'RPC methods in that time: none for a voucher; the watch and the looks at blocks go by the clock',
+    ['calls a channel', 'a second', ...methods],
+    rows.map(({ calls, asked, seconds }) => [
+      String(calls),
+      show([...asked.values()].reduce((sum, count) => sum + count, 0) / seconds, 1),
+      ...methods.map((method) => String(asked.get(method) ?? 0)),
     ]),
   )
 }
