@@ -208,7 +208,9 @@ export function reportChannelGas(rows) {
       show(seconds, 0),
     ]),
   )
-  const methods = [...new Set(rows.flatMap(({ asked }) => [...asked.keys()]))].sort()
+  const methods = [...new Set(rows.flatMap(({ asked }) => [...asked.keys()]))].sort((one, other) =>
+    one.localeCompare(other),
+  )
   printTable(
     'RPC methods in that time: none for a voucher; the watch and the looks at blocks go by the clock',
     ['calls a channel', 'a second', ...methods],
