@@ -13,15 +13,23 @@ const HEADERS = [
   'accept-encoding: gzip, deflate',
 ].join('\r\n')
 
-process.on('message', ({ ports, paths, payments, seconds, status, connections = CONNECTIONS }) => {
-  void run(ports, connections, { paths, payments, seconds, status }).then((result) => process.send(result))
-})
+process.on(
+  'message',
+  ({ ports, paths, payments, seconds, status, connections = CONNECTIONS, order = 'any' }) => {
+    void run(ports, connections, { paths, payments, seconds, status, order }).then((result) =>
+      process.send(result),
+    )
+  },
+)
 
 /** The end of a compressed document, which is sent in chunks (RFC 9112 §7.1). */
 const END = '0\r\n\r\n'
 
-/** `payments`: one header for each path, if any is sent. The connections take turns with the ports. */
-async function run(ports, connections, { paths, payments, seconds, status }) {
+/**
+ * `payments`: one header for each path, if any is sent. The connections take turns with the ports, and with the paths:
+ * with `order` `own`, each sends every path whose turn is its, one after the other.
+ */
+async function run(ports, connections, { paths, payments, seconds, status, order }) {
   const requests = paths.map((path, index) => {
     const payment = payments === undefined ? '' : `\r\npayment-signature: ${payments[index]}`
     return Buffer.from(`GET ${path} HTTP/1.1\r\nhost: localhost:${ports[0]}\r\n${HEADERS}${payment}\r\n\r\n`)
@@ -37,8 +45,18 @@ async function run(ports, connections, { paths, payments, seconds, status }) {
     counts.sent += 1
     return request
   }
+  const own = (place) => {
+    let at = place - connections
+    return () => {
+      at += connections
+      if (at < requests.length) counts.sent += 1
+      return requests[at]
+    }
+  }
   await Promise.all(
-    Array.from({ length: connections }, (_, place) => converse(ports[place % ports.length], next, counts)),
+    Array.from({ length: connections }, (_, place) =>
+      converse(ports[place % ports.length], order === 'own' ? own(place) : next, counts),
+    ),
   )
   return { ...counts, seconds: (performance.now() - begun) / 1000 }
 }

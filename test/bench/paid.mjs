@@ -59,13 +59,19 @@ export async function pay(generator, candidate, { calls, buyers }) {
   const payments = []
   while (payments.length < calls)
     payments.push((await sign(challenge, wallets[payments.length % buyers])).header)
+  return deliver(generator, candidate, { payments, buyers, order: 'any' })
+}
+
+/** Sends payments by so many buyers. `order`: of `own`, each connection sends those of one buyer. */
+export async function deliver(generator, candidate, { payments, buyers, order }) {
+  const { shop } = candidate
   const paths = payments.map((_, index) => `/paid/answer?n=${candidate.sold + index + 1}`)
-  candidate.sold += calls
+  candidate.sold += payments.length
   const { pids, ports } = shop
   const processes = [...pids, shop.chain.pid]
   const before = processes.map(processorSeconds)
   const block = await ask(shop, 'eth_blockNumber')
-  generator.send({ ports, paths, payments, status: 200, connections: buyers })
+  generator.send({ ports, paths, payments, status: 200, connections: buyers, order })
   const [{ seconds, answered, unexpected }] = await once(generator, 'message')
   const spent = processes.map((pid, place) => {
     const now = processorSeconds(pid)
@@ -77,7 +83,7 @@ export async function pay(generator, candidate, { calls, buyers }) {
 }
 
 /** Gas and transactions for each answer. */
-async function minedSince(shop, first, answered) {
+export async function minedSince(shop, first, answered) {
   const last = Number(await ask(shop, 'eth_blockNumber'))
   let [gas, transactions] = [0, 0]
   for (let number = Number(first) + 1; number <= last; number += 1) {
@@ -88,7 +94,7 @@ async function minedSince(shop, first, answered) {
   return { gas: gas / answered, transactions: transactions / answered }
 }
 
-async function ask({ chain }, method, ...params) {
+export async function ask({ chain }, method, ...params) {
   const response = await fetch(chain.rpcUrl, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

@@ -1,4 +1,4 @@
-// npm run bench [-- --quick] [-- --paid]: figures side by side from one run. It prints and judges nothing; compare ratios only.
+// npm run bench [-- --quick] [-- --paid] [-- --channels]: figures side by side from one run. It prints and judges nothing; compare ratios only.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,16 +13,28 @@ import { measureUnpaid } from './unpaid.mjs'
 register()
 const { measurePaid, reportPaid } = await import('./paid.mjs')
 const { measureFacilitated, reportFacilitated } = await import('./facilitated.mjs')
+const { measureChannels, measureChannelGas, reportChannels, reportChannelGas } =
+  await import('./channels.mjs')
 
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     paid: { type: 'boolean', default: false },
+    channels: { type: 'boolean', default: false },
   },
 })
 const scale = values.quick
-  ? { rounds: 3, seconds: 0.3, warmUp: 0.3, starts: 0, checks: 50, paidRounds: 2, calls: 100 }
-  : { rounds: 5, seconds: 3, warmUp: 3, starts: 2, checks: 300, paidRounds: 5, calls: 640 }
+  ? { rounds: 3, seconds: 0.3, warmUp: 0.3, starts: 0, checks: 50, paidRounds: 2, calls: 100, gasCalls: [20] }
+  : {
+      rounds: 5,
+      seconds: 3,
+      warmUp: 3,
+      starts: 2,
+      checks: 300,
+      paidRounds: 5,
+      calls: 640,
+      gasCalls: [100, 1_000],
+    }
 
 // Servers and chains end with this process, which has to end by itself for that.
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
@@ -30,14 +42,18 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.e
 const folder = mkdtempSync(join(tmpdir(), 'ratecard-bench-'))
 try {
   console.log(`Node.js ${process.version}, ${cpus().length} cores, ${cpus()[0]?.model ?? 'unknown'}`)
-  if (!values.paid) {
+  if (!values.paid && !values.channels) {
     const catalogs = prepareCatalogs(folder)
     const starts = await measureUnpaid({ catalogs, ...scale })
     await measureStart({ catalogs, starts, rounds: scale.starts })
     await measureSignature(scale)
   }
-  reportPaid(await measurePaid(scale))
-  reportFacilitated(await measureFacilitated(scale))
+  if (!values.channels) {
+    reportPaid(await measurePaid(scale))
+    reportFacilitated(await measureFacilitated(scale))
+  }
+  reportChannels(await measureChannels(scale))
+  reportChannelGas(await measureChannelGas(scale))
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

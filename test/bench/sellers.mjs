@@ -1,5 +1,6 @@
 // Who is measured with payments: each sells `work` and `answer` for 0.01 USD on one chain.
 import { fileURLToPath } from 'node:url'
+import { randomKey } from '../support/payment.ts'
 import { startOurs } from './servers/ours.mjs'
 import { startPeer } from './servers/peer.mjs'
 
@@ -58,3 +59,40 @@ const express = {
 }
 
 export const SELLERS = [ours, express]
+
+export { express as EXACT }
+
+/** Sells `answer` for 0.001 USD through channels, with its ledger in LMDB or Redis. */
+function oursByChannels(name, storeOf) {
+  return {
+    name,
+    start: ({ rpcUrl, payTo, signerKey, dataDir, redisUrl }) =>
+      startOurs(fileOf('paid/channels.yaml'), {
+        args: ['--handlers', fileOf('paid/handlers')],
+        dataDir,
+        env: {
+          BASE_URL: 'https://api.example.com',
+          PAY_TO: payTo,
+          SETTLER_PRIVATE_KEY: signerKey,
+          RPC_URL_8453: rpcUrl,
+          CHANNEL_AUTHORIZER_KEY: randomKey(),
+          ...storeOf(redisUrl),
+        },
+      }),
+  }
+}
+
+function expressByChannels(store) {
+  return {
+    name: `@x402/express, channels in ${store}`,
+    start: (settings) => startPeer('channels-express', { ...settings, store, authorizerKey: randomKey() }),
+  }
+}
+
+export const CHANNEL_SELLERS = [
+  oursByChannels('ours, channels in LMDB', () => ({})),
+  oursByChannels('ours, channels in Redis', (redisUrl) => ({ REDIS_URL: redisUrl })),
+  expressByChannels('memory'),
+  expressByChannels('file'),
+  expressByChannels('Redis'),
+]

@@ -3,7 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { recoverTypedDataAddress } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { findNetwork } from '../../dist/engine/base/networks.js'
-import { authorizationDigest, recoverSigner, splitSignature } from '../../dist/engine/x402/payload.js'
+import { authorizationDigest } from '../../dist/engine/chains/evm/eip3009/digest.js'
+import { recoverSigner, splitSignature } from '../../dist/engine/chains/evm/signature.js'
 import { median, printTable, show } from './figures.mjs'
 
 const types = {

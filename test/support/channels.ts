@@ -7,14 +7,24 @@ import {
 } from '@x402/evm/batch-settlement/client'
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch'
 import { fileURLToPath } from 'node:url'
-import { createPublicClient, createTestClient, createWalletClient, http, parseAbi } from 'viem'
+import {
+  createPublicClient,
+  createTestClient,
+  createWalletClient,
+  decodeFunctionData,
+  http,
+  parseAbi,
+} from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { CHANNELS } from '../../src/engine/base/channel-contracts.ts'
+import type { JsonObject } from '../../src/engine/base/json.ts'
 import { base } from './base-chain.ts'
 import { challengeOf, randomKey, type Hex } from './payment.ts'
 import { receiptOf } from './receipt-of.ts'
+import { randomHex } from './random.ts'
 import { runProgram } from './server.ts'
 import { openShop, type Shop } from './shop.ts'
+import { PERMIT2 } from './upto.ts'
 
 const CATALOG = fileURLToPath(new URL('../fixtures/channels/catalog.yaml', import.meta.url))
 
@@ -92,6 +102,38 @@ export function contractReader(rpcUrl: string) {
   }
 }
 
+/** Possible faults of a deposit by Permit2; omitted parts are valid. */
+export interface PermitDepositFaults {
+  /** Signs it in the place of the payer. */
+  readonly key?: Hex
+  readonly channelId?: Hex
+  readonly spender?: Hex
+  readonly token?: Hex
+  readonly amount?: number
+  readonly chainId?: number
+  readonly nonce?: bigint
+  readonly deadline?: bigint
+  /** The extensions of the payment. */
+  readonly extensions?: JsonObject
+}
+
+/** Written out, and not taken from the code under test. */
+const PERMIT_COLLECTOR = '0x4020425FAf3B746C082C2f942b4E5159887B0005'
+const PERMIT_TYPES = {
+  PermitWitnessTransferFrom: [
+    { name: 'permitted', type: 'TokenPermissions' },
+    { name: 'spender', type: 'address' },
+    { name: 'nonce', type: 'uint256' },
+    { name: 'deadline', type: 'uint256' },
+    { name: 'witness', type: 'DepositWitness' },
+  ],
+  TokenPermissions: [
+    { name: 'token', type: 'address' },
+    { name: 'amount', type: 'uint256' },
+  ],
+  DepositWitness: [{ name: 'channelId', type: 'bytes32' }],
+} as const
+
 /** A channel of one payer, whose payments a test makes by hand. */
 export interface HandmadeChannel {
   readonly id: Hex
@@ -99,6 +141,8 @@ export interface HandmadeChannel {
   /** The header of a payment; `ceiling` in atomic units. */
   voucher(ceiling: number, change?: (payload: Record<string, unknown>) => void): Promise<string>
   deposit(ceiling: number, amount: number): Promise<string>
+  /** A deposit by Permit2, faultless but for `faults`. */
+  permit(ceiling: number, amount: number, faults?: PermitDepositFaults): Promise<string>
   refund(ceiling: number, amount?: number): Promise<string>
   /** Calls the contract as the payer. */
   call(name: 'initiateWithdraw' | 'finalizeWithdraw', amount?: bigint): Promise<void>
@@ -109,6 +153,9 @@ const PAYER_CALLS = parseAbi([
   'function initiateWithdraw(ChannelConfig config, uint128 amount)',
   'function finalizeWithdraw(ChannelConfig config)',
 ])
+
+/** In ten minutes, in seconds since the epoch. */
+const soon = (): bigint => BigInt(Math.floor(Date.now() / 1000) + 600)
 
 /** Makes payments with the functions of the SDK, for the offer of a path. */
 export async function handmade(
@@ -125,8 +172,10 @@ export async function handmade(
   const built = buildChannelConfig({ signer: account, salt } as never, accepted as never)
   const config = { ...built, ...changes }
   const id = computeChannelId(config, accepted.network)
-  const header = (payload: unknown): string =>
-    Buffer.from(JSON.stringify({ x402Version: 2, resource, accepted, payload })).toString('base64')
+  const header = (payload: unknown, extensions?: JsonObject): string =>
+    Buffer.from(JSON.stringify({ x402Version: 2, resource, accepted, payload, extensions })).toString(
+      'base64',
+    )
   const voucherFor = (ceiling: number) => signVoucher(account as never, id, String(ceiling), accepted.network)
   return {
     id,
@@ -146,6 +195,30 @@ export async function handmade(
         String(ceiling),
       )
       return header(made.payload)
+    },
+    permit: async (ceiling, amount, faults = {}) => {
+      const { chainId = 8453, nonce = BigInt(randomHex()), deadline = soon(), extensions } = faults
+      const permitted = { token: faults.token ?? config.token, amount: BigInt(faults.amount ?? amount) }
+      const witness = { channelId: faults.channelId ?? id }
+      const spender = faults.spender ?? PERMIT_COLLECTOR
+      const signature = await privateKeyToAccount(faults.key ?? key).signTypedData({
+        domain: { name: 'Permit2', chainId, verifyingContract: PERMIT2 },
+        types: PERMIT_TYPES,
+        primaryType: 'PermitWitnessTransferFrom',
+        message: { permitted, spender, nonce, deadline, witness },
+      })
+      const permit2Authorization = {
+        from: config.payer,
+        permitted: { ...permitted, amount: `${permitted.amount}` },
+        spender,
+        nonce: `${nonce}`,
+        deadline: `${deadline}`,
+        witness,
+        signature,
+      }
+      const voucher = await voucherFor(ceiling)
+      const deposit = { amount: `${amount}`, authorization: { permit2Authorization } }
+      return header({ type: 'deposit', channelConfig: config, voucher, deposit }, extensions)
     },
     refund: async (ceiling, amount) => {
       const sum = amount === undefined ? {} : { amount: String(amount) }
@@ -199,6 +272,36 @@ export async function fundByStranger(
   })
   const node = createPublicClient({ chain: base, transport: http(rpcUrl) })
   await receiptOf(node, hash)
+}
+
+const CLAIM = parseAbi([
+  'struct ChannelConfig { address payer; address payerAuthorizer; address receiver; address receiverAuthorizer; address token; uint40 withdrawDelay; bytes32 salt; }',
+  'struct Voucher { ChannelConfig channel; uint128 maxClaimableAmount; }',
+  'struct VoucherClaim { Voucher voucher; bytes signature; uint128 totalClaimed; }',
+  'function claimWithSignature(VoucherClaim[] claims, bytes signature)',
+  'event Claimed(bytes32 indexed channelId, address indexed sender, uint128 claimAmount, uint128 newTotalClaimed)',
+])
+
+/** A voucher as everybody can read it. */
+export interface PublishedVoucher {
+  readonly ceiling: number
+  readonly signature: Hex
+}
+
+/** The last voucher of a channel in the calldata of a claim, as an observer of the chain reads it. */
+export async function publishedVoucher(rpcUrl: string, id: Hex): Promise<PublishedVoucher> {
+  const chain = createPublicClient({ chain: base, transport: http(rpcUrl) })
+  const [, event] = CLAIM
+  const logs = await chain.getLogs({ address: CHANNELS, event, args: { channelId: id }, fromBlock: 0n })
+  const hash = logs.at(-1)?.transactionHash
+  if (hash === undefined) throw new Error('the channel is not claimed')
+  const { input } = await chain.getTransaction({ hash })
+  const { functionName, args } = decodeFunctionData({ abi: CLAIM, data: input })
+  if (functionName !== 'claimWithSignature') throw new Error('this is no claim')
+  const [claims] = args
+  const row = claims.find(({ voucher }) => computeChannelId(voucher.channel, `eip155:${base.id}`) === id)
+  if (row === undefined) throw new Error('the claim is of other channels')
+  return { ceiling: Number(row.voucher.maxClaimableAmount), signature: row.signature }
 }
 
 /** What a command needs to work for the shop. */

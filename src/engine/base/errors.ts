@@ -332,7 +332,7 @@ export const ERRORS = {
   invalid_batch_settlement_evm_deposit_simulation_failed: kind(
     402,
     'Deposit would fail',
-    'Sign ReceiveWithAuthorization of the asset for the deposit collector, with the key of payer.',
+    'Sign ReceiveWithAuthorization of the asset, or PermitWitnessTransferFrom of Permit2, for its deposit collector, with the key of payer.',
   ),
   invalid_batch_settlement_evm_deposit_transaction_failed: kind(
     402,

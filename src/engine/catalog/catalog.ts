@@ -131,6 +131,8 @@ export interface ChannelTerms {
   /** Between the start of a payer's withdrawal and its end. */
   readonly withdrawDelay: number
   readonly leastDeposit: Micros
+  /** How offers ask for deposits. */
+  readonly depositBy: 'eip3009' | 'permit2'
   /** What a channel owes when it is claimed at once. */
   readonly claimAfter: Micros
   /** The longest time for which money is left unclaimed. */
@@ -143,6 +145,7 @@ export interface ChannelTerms {
 export const USUAL_CHANNELS: ChannelTerms = {
   withdrawDelay: 86_400_000,
   leastDeposit: toMicros(100_000n),
+  depositBy: 'eip3009',
   claimAfter: toMicros(1_000_000n),
   claimEvery: 3_600_000,
   mostUnclaimed: toMicros(10_000_000n),

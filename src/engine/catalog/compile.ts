@@ -184,6 +184,7 @@ function compileChannels(
   return {
     withdrawDelay: duration(channels?.withdraw_delay, '24h'),
     leastDeposit: amount('least_deposit', usualDeposit(operations, mostUnclaimed)),
+    depositBy: channels?.deposit_by ?? USUAL_CHANNELS.depositBy,
     claimAfter: amount('claim_after', USUAL_CHANNELS.claimAfter),
     claimEvery: duration(channels?.claim_every, '1h'),
     mostUnclaimed,

@@ -358,6 +358,11 @@ const payments = {
               description:
                 'Smallest deposit in USD, each of which costs you gas; announced in offers. Default: a hundred calls at your highest price (the ceiling of a metered one, the example of a computed one), and most_unclaimed at most.',
             },
+            deposit_by: {
+              enum: ['eip3009', 'permit2'],
+              description:
+                'How offers ask for deposits: eip3009, which every token here has, or permit2, for buyers that have approved Permit2 or approve it by signature. Both are taken. Default: eip3009.',
+            },
             claim_after: {
               type: 'number',
               description: 'What a channel owes, in USD, when it is claimed at once. Default: 1.',

@@ -299,11 +299,11 @@ function measuredRoutes(
     .map((network) => ({ ...terms, network, payTo: ANY_ADDRESS }))
   // Channels are offered on one network.
   const channels = x402.schemes.includes('batch-settlement') ? networks.slice(0, 1) : []
-  const { withdrawDelay, leastDeposit } = x402.channels
+  const { withdrawDelay, leastDeposit, depositBy } = x402.channels
   const offers = [
     ...channels.map((accepted) => {
       const least = toAtomic(leastDeposit, accepted.network.token.decimals)
-      return channelOffer(accepted, ANY_ADDRESS, { withdrawDelay, leastDeposit: least })
+      return channelOffer(accepted, ANY_ADDRESS, { withdrawDelay, leastDeposit: least, depositBy })
     }),
     ...networks.flatMap((accepted) => [
       ...(isExact ? [offerOf(accepted)] : []),

@@ -4,11 +4,12 @@ import { connect, genesisOf, isChain, untilMined, type Connection, type NodeReco
 import { adoptNode, type LocalNode } from '../local-node.ts'
 import { MULTICALL3 } from '../../engine/chains/evm/multicall.ts'
 import { PERMIT2, UPTO_PROXY } from '../../engine/base/permit2.ts'
-import { CHANNELS, DEPOSIT_COLLECTOR } from '../../engine/base/channel-contracts.ts'
+import { CHANNELS, DEPOSIT_COLLECTOR, PERMIT_COLLECTOR } from '../../engine/base/channel-contracts.ts'
 import channels from './channels.json' with { type: 'json' }
 import collector from './deposit-collector.json' with { type: 'json' }
 import multicall from './multicall.json' with { type: 'json' }
 import permit2 from './permit2.json' with { type: 'json' }
+import permitCollector from './permit-collector.json' with { type: 'json' }
 import proxy from './proxy.json' with { type: 'json' }
 import token from './token.json' with { type: 'json' }
 import uptoProxy from './upto-proxy.json' with { type: 'json' }
@@ -82,6 +83,7 @@ export async function startEvmChain(options: EvmChainOptions): Promise<EvmChain>
     { address: UPTO_PROXY, creation: bytecodeOf(uptoProxy) },
     { address: CHANNELS, creation: bytecodeOf(channels) },
     { address: DEPOSIT_COLLECTOR, creation: bytecodeOf(collector) },
+    { address: PERMIT_COLLECTOR, creation: bytecodeOf(permitCollector) },
   ]
   const mining = blockTime === undefined ? [] : ['--block-time', String(blockTime)]
   const anvil = await startAnvil(chainId, [...mining, ...flags])

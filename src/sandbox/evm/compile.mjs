@@ -22,6 +22,7 @@ for (const [contract, file] of [
   ['UptoProxy', 'upto-proxy.json'],
   ['Channels', 'channels.json'],
   ['DepositCollector', 'deposit-collector.json'],
+  ['PermitCollector', 'permit-collector.json'],
 ]) {
   const name = `${contract}.sol`
   const source = readFileSync(new URL(name, import.meta.url), 'utf8')

@@ -1,5 +1,6 @@
 import { x402Facilitator } from '@x402/core/facilitator'
 import { toFacilitatorEvmSigner } from '@x402/evm'
+import { BatchSettlementEvmScheme } from '@x402/evm/batch-settlement/facilitator'
 import { ExactEvmScheme } from '@x402/evm/exact/facilitator'
 import { createWalletClient, http, publicActions } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
@@ -34,7 +35,9 @@ export function createFacilitator({ rpcUrl, signerKey }) {
     waitForTransactionReceipt: (wanted) => wallet.waitForTransactionReceipt(wanted),
     getCode: (at) => wallet.getCode(at),
   })
-  const facilitator = new x402Facilitator().register(NETWORK, new ExactEvmScheme(signer))
+  const facilitator = new x402Facilitator()
+    .register(NETWORK, new ExactEvmScheme(signer))
+    .register(NETWORK, new BatchSettlementEvmScheme(signer))
   return {
     verify: (payload, requirements) => facilitator.verify(payload, requirements),
     settle: (payload, requirements) => facilitator.settle(payload, requirements),

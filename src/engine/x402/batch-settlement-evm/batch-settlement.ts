@@ -72,6 +72,7 @@ export function openChannels(
           terms: {
             withdrawDelay: channels.withdrawDelay,
             leastDeposit: toAtomic(channels.leastDeposit, network.token.decimals),
+            depositBy: channels.depositBy,
             claimAfter: toAtomic(channels.claimAfter, network.token.decimals),
             claimEvery: channels.claimEvery,
             mostUnclaimed: toAtomic(channels.mostUnclaimed, network.token.decimals),

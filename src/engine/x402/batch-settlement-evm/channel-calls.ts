@@ -1,10 +1,17 @@
 import type { Address } from '../../base/address.ts'
 import { bytes, selector, word } from '../../chains/evm/abi.ts'
+import type { Approval } from '../../chains/evm/permit2/permit.ts'
 import type { Chain } from '../../chains/evm/chain.ts'
 import type { ChannelConfig, ChannelId } from '../../base/channel-config.ts'
 import type { ChannelMirror } from './channel-mirror.ts'
-import { CHANNELS, DEPOSIT_COLLECTOR } from '../../base/channel-contracts.ts'
-import { wordsOf, type DepositAuthorization } from './typed-data.ts'
+import { CHANNELS, DEPOSIT_COLLECTOR, PERMIT_COLLECTOR } from '../../base/channel-contracts.ts'
+import { splitSignature } from '../../chains/evm/signature.ts'
+import {
+  wordsOf,
+  type DepositAuthorization,
+  type PermitAuthorization,
+  type TransferAuthorization,
+} from './typed-data.ts'
 
 const CONFIG = '(address,address,address,address,address,uint40,bytes32)'
 const DEPOSIT = selector(`deposit(${CONFIG},uint128,address,bytes)`)
@@ -29,12 +36,33 @@ export interface ClaimRow {
 }
 
 export function depositCall(config: ChannelConfig, deposit: DepositAuthorization): `0x${string}` {
-  const { amount, validAfter, validBefore, salt, signature } = deposit
-  const numbers = [validAfter, validBefore, BigInt(salt)].map((each) => word(BigInt(each)))
-  const data = bytes(`0x${[...numbers, offset(4)].join('')}${bytes(signature)}`)
+  const [collector, data] =
+    deposit.method === 'permit2'
+      ? [PERMIT_COLLECTOR, permitData(deposit)]
+      : [DEPOSIT_COLLECTOR, transferData(deposit)]
   // A channel takes seven words; amount, collector and the place of the data follow it.
-  const head = [wordsOf(config), word(BigInt(amount)), word(DEPOSIT_COLLECTOR), offset(10)]
-  return `0x${DEPOSIT}${head.join('')}${data}`
+  const head = [wordsOf(config), word(BigInt(deposit.amount)), word(collector), offset(10)]
+  return `0x${DEPOSIT}${head.join('')}${bytes(data)}`
+}
+
+function transferData({ validAfter, validBefore, salt, signature }: TransferAuthorization): `0x${string}` {
+  const numbers = [validAfter, validBefore, BigInt(salt)].map((each) => word(BigInt(each)))
+  return `0x${[...numbers, offset(4)].join('')}${bytes(signature)}`
+}
+
+function permitData({ amount, nonce, deadline, signature, approval }: PermitAuthorization): `0x${string}` {
+  // Permit2 takes 27 or 28 as the last byte.
+  const split = splitSignature(signature)
+  const sent = bytes(split === undefined ? signature : `${split.r}${split.s.slice(2)}${split.v.toString(16)}`)
+  const numbers = [nonce, deadline].map((each) => word(BigInt(each)))
+  const approvalData: `0x${string}` = approval === undefined ? '0x' : `0x${approvalWords(amount, approval)}`
+  const second = word(BigInt(4 * WORD + sent.length / 2))
+  return `0x${numbers.join('')}${offset(4)}${second}${sent}${bytes(approvalData)}`
+}
+
+function approvalWords(amount: string, { deadline, signature }: Approval): string {
+  const [r, s, v] = [signature.slice(2, 66), signature.slice(66, 130), signature.slice(130)]
+  return [word(BigInt(amount)), word(BigInt(deadline)), word(BigInt(`0x${v}`)), r, s].join('')
 }
 
 export function claimCall(rows: readonly ClaimRow[], signature: `0x${string}`): `0x${string}` {

@@ -10,6 +10,8 @@ export interface ChannelTerms {
   readonly withdrawDelay: number
   /** The least that a deposit has. */
   readonly leastDeposit: bigint
+  /** How offers ask for deposits. */
+  readonly depositBy: 'eip3009' | 'permit2'
   /** Money of a channel that is claimed at once. */
   readonly claimAfter: bigint
   /** How long money may be unclaimed. */

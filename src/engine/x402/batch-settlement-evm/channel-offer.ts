@@ -1,5 +1,6 @@
 import type { Address } from '../../base/address.ts'
 import { offerOf, type AcceptedNetwork } from '../exact-evm/accepted-network.ts'
+import { SPONSORING } from '../gas-sponsoring.ts'
 import type { NetworkOffer } from '../requirements.ts'
 import type { ChannelTerms } from './channel-network.ts'
 import { depositSeconds } from './deposit.ts'
@@ -9,7 +10,11 @@ import { SCHEME } from './wire.ts'
 export function channelOffer(
   network: AcceptedNetwork,
   receiverAuthorizer: Address | '',
-  { withdrawDelay, leastDeposit }: Pick<ChannelTerms, 'withdrawDelay' | 'leastDeposit'>,
+  {
+    withdrawDelay,
+    leastDeposit,
+    depositBy,
+  }: Pick<ChannelTerms, 'withdrawDelay' | 'leastDeposit' | 'depositBy'>,
 ): NetworkOffer {
   const { extra, timeoutSeconds, ...offer } = offerOf(network)
   return {
@@ -22,6 +27,9 @@ export function channelOffer(
       receiverAuthorizer,
       withdrawDelay: withdrawDelay / 1000,
       minDeposit: leastDeposit.toString(),
+      // Clients take EIP-3009 where it is not said.
+      ...(depositBy === 'permit2' && { assetTransferMethod: depositBy }),
     },
+    ...(depositBy === 'permit2' && { extensions: SPONSORING }),
   }
 }

@@ -2,8 +2,9 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { toChecksum } from '../../base/address.ts'
 import { faultOf, malformed, type Malformed, type PaymentPayload } from '../payload.ts'
 import type { ChannelConfig, ChannelId } from '../../base/channel-config.ts'
-import type { DepositAuthorization } from './typed-data.ts'
-import { ADDRESS, BYTES32, UINT256 } from '../evm-fields.ts'
+import type { DepositAuthorization, PermitAuthorization, TransferAuthorization } from './typed-data.ts'
+import { ADDRESS, BYTES32, NONCE, UINT256 } from '../evm-fields.ts'
+import { readApproval } from '../gas-sponsoring.ts'
 
 /** A cumulative promise: of the channel, up to `ceiling` may be claimed in all. */
 export interface Voucher {
@@ -34,7 +35,10 @@ interface Sent {
   }
   readonly deposit?: {
     readonly amount: string
-    readonly authorization: { readonly erc3009Authorization: Omit<DepositAuthorization, 'amount'> }
+    readonly authorization: {
+      readonly erc3009Authorization?: Omit<TransferAuthorization, 'method' | 'amount'>
+      readonly permit2Authorization?: Omit<PermitAuthorization, 'method' | 'amount' | 'approval'>
+    }
   }
   readonly amount?: string
 }
@@ -80,8 +84,14 @@ const schema = {
         amount: uint128,
         authorization: {
           type: 'object',
-          required: ['erc3009Authorization'],
+          anyOf: [{ required: ['erc3009Authorization'] }, { required: ['permit2Authorization'] }],
           properties: {
+            // The rest of what is signed follows from the channel: where it differs, the signature does not fit.
+            permit2Authorization: {
+              type: 'object',
+              required: ['nonce', 'deadline', 'signature'],
+              properties: { nonce: NONCE, deadline: UINT256, signature },
+            },
             erc3009Authorization: {
               type: 'object',
               required: ['validAfter', 'validBefore', 'salt', 'signature'],
@@ -102,21 +112,23 @@ type Decoded = { readonly kind: 'payload'; readonly payload: ChannelPayload } | 
 
 /** Largest amount that the contract knows. */
 const LARGEST = 2n ** 128n - 1n
-/** Largest time that the token knows. */
-const LATEST = 2n ** 256n - 1n
+/** Largest time or nonce that the token and Permit2 know. */
+const LARGEST_NUMBER = 2n ** 256n - 1n
 
-/** Reads the part of a payment that scheme batch-settlement defines. */
-export function readChannelPayload({ payload, accepted }: PaymentPayload): Decoded {
-  const sent: unknown = payload
-  if (!/^(0|[1-9][0-9]{0,38})$/.test(accepted.amount))
+/** Reads the part of a payment that scheme batch-settlement defines, and the approval that came with a deposit. */
+export function readChannelPayload(paid: PaymentPayload): Decoded {
+  const sent: unknown = paid.payload
+  if (!/^(0|[1-9][0-9]{0,38})$/.test(paid.accepted.amount))
     return malformed('/accepted/amount is no amount in atomic units')
   if (!validate(sent))
-    return malformed(faultOf(validate.errors?.[0], '/payload', 'x402 v2 (scheme batch-settlement, EIP-3009)'))
-  const { type, channelConfig, voucher, deposit, amount } = sent
+    return malformed(faultOf(validate.errors?.[0], '/payload', 'x402 v2 (scheme batch-settlement)'))
+  const { type, channelConfig, voucher, amount } = sent
+  const read = type === 'deposit' ? readDeposit(sent, paid) : undefined
+  if (read?.kind === 'malformed') return read
+  const deposit = read?.deposit
   const amounts = [voucher.maxClaimableAmount, deposit?.amount ?? '0', amount ?? '0'].map(BigInt)
-  const signed = deposit?.authorization.erc3009Authorization
-  const times = [signed?.validAfter ?? '0', signed?.validBefore ?? '0'].map(BigInt)
-  if (amounts.some((each) => each > LARGEST) || times.some((each) => each > LATEST))
+  const numbers = deposit === undefined ? [] : numbersOf(deposit).map(BigInt)
+  if (amounts.some((each) => each > LARGEST) || numbers.some((each) => each > LARGEST_NUMBER))
     return malformed('/payload has a number that the contract cannot read')
   return {
     kind: 'payload',
@@ -128,12 +140,40 @@ export function readChannelPayload({ payload, accepted }: PaymentPayload): Decod
         ceiling: BigInt(voucher.maxClaimableAmount),
         signature: lower(voucher.signature),
       },
-      ...(type === 'deposit' && deposit !== undefined && signed !== undefined
-        ? { deposit: { ...signed, salt: lower(signed.salt), amount: deposit.amount } }
-        : {}),
+      ...(deposit && { deposit }),
       ...(type === 'refund' && amount !== undefined ? { amount: BigInt(amount) } : {}),
     },
   }
+}
+
+type ReadDeposit = { readonly kind: 'deposit'; readonly deposit: DepositAuthorization } | Malformed
+
+function readDeposit({ deposit }: Sent, paid: PaymentPayload): ReadDeposit {
+  const { erc3009Authorization: transfer, permit2Authorization: permit } = deposit?.authorization ?? {}
+  if (deposit === undefined) return NO_DEPOSIT
+  const { amount } = deposit
+  if (permit === undefined) {
+    if (transfer === undefined) return NO_DEPOSIT
+    const { validAfter, validBefore, salt, signature } = transfer
+    return { kind: 'deposit', deposit: { amount, validAfter, validBefore, salt: lower(salt), signature } }
+  }
+  const read = readApproval(paid)
+  if (read.kind === 'malformed') return read
+  const { nonce, deadline, signature } = permit
+  const approval = read.kind === 'approval' && { approval: read.approval }
+  return {
+    kind: 'deposit',
+    deposit: { method: 'permit2', amount, nonce: BigInt(nonce).toString(), deadline, signature, ...approval },
+  }
+}
+
+const NO_DEPOSIT = malformed('/payload/deposit has no authorization')
+
+/** What must not be larger than a word. */
+function numbersOf(deposit: DepositAuthorization): readonly string[] {
+  return deposit.method === 'permit2'
+    ? [deposit.nonce, deposit.deadline, deposit.approval?.deadline ?? '0']
+    : [deposit.validAfter, deposit.validBefore]
 }
 
 /** One spelling, whatever the letter case. */

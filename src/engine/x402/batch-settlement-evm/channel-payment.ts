@@ -110,13 +110,14 @@ export function channelPayment(
         price,
         settle,
       )
-      // The least deposit follows the prices: who has signed for an older one is not turned away.
-      if (!matches(accepted, withoutFloor(asked), sameAddress))
+      // The least deposit follows the prices: who has signed for an older one is not turned away. Both ways to make one are
+      // taken, whichever is announced.
+      if (!matches(accepted, withoutDeposit(asked), sameAddress))
         return refuse(
           'no_matching_requirements',
           otherArguments(endpoint, accepted.amount, asked.amount) ?? NO_OFFER_OF_OURS,
         )
-      return checkConfig(on, payload) ?? (deposit && checkDeposit(on, deposit.signed, Math.floor(now / 1000)))
+      return checkConfig(on, payload) ?? (deposit && checkDeposit(on, deposit, Math.floor(now / 1000)))
     },
     verify: async () => {
       if (!isAuthorized(on, payload)) return { kind: 'refused', refusal: BAD_VOUCHER }
@@ -146,7 +147,12 @@ export function channelPayment(
       const isShort = deposit !== undefined && chargedOf(account, mirror) > BigInt(mirror.balance)
       if (!isShort && ceiling - BigInt(mirror.claimed) > mostUnclaimed(on, mirror, amount))
         return OWES_TOO_MUCH
-      return deposit === undefined ? undefined : simulateDeposit(on, deposit)
+      if (deposit === undefined) return undefined
+      const simulated = await simulateDeposit(on, deposit)
+      if (simulated.kind === 'refused') return simulated.refusal
+      if (simulated.kind === 'passed') return undefined
+      mirror = await refresh(on, id)
+      return mirror === undefined ? CANNOT_READ : covers(account, mirror, 0n)
     },
     // Clients sign again when they are told where the channel stands; told that it is busy, they give up.
     busy: async () => {
@@ -224,8 +230,8 @@ function keyOf(id: string, network: string, ceiling: bigint, charges: number, ca
   return `x402:${network}:channel:${id}:${ceiling}:${charges}:${call}`
 }
 
-function withoutFloor({ extra, ...asked }: Requirements): Requirements {
-  const { minDeposit: _minDeposit, ...rest } = extra ?? {}
+function withoutDeposit({ extra, ...asked }: Requirements): Requirements {
+  const { minDeposit: _minDeposit, assetTransferMethod: _method, ...rest } = extra ?? {}
   return { ...asked, extra: rest }
 }
 

@@ -1,3 +1,4 @@
+import { keccak256 } from 'js-sha3'
 import type { Address } from '../../base/address.ts'
 import { poll } from '../../base/poll.ts'
 import type { Refusal } from '../../base/errors.ts'
@@ -51,7 +52,9 @@ export async function sendCall(on: ChannelNetwork, call: ChannelCall): Promise<O
   const { limits } = on
   const { chain, signers, budget, losses } = context
   const { data, gas, expires, payer, record } = call
-  const risk = `channel ${data.slice(-64)} ${on.clock.now()}`
+  // Calls end alike, with the padding of a signature.
+  const nonce = `0x${keccak256(data)}`
+  const risk = `channel ${nonce} ${on.clock.now()}`
   const standing = payer === undefined ? 'known' : 'new'
   const sent = await signers.send({
     to: CHANNELS,
@@ -96,7 +99,6 @@ export async function sendCall(on: ChannelNetwork, call: ChannelCall): Promise<O
       if (sent.kind === 'sent') sent.mined(receipt)
       if (receipt.succeeded) return { kind: 'mined', receipt }
       const { gasCost } = receipt
-      const nonce = `0x${data.slice(-64)}` as const
       await losses.add({ payer, hash: receipt.hash, gasCost, nonce, standing }, limits.maxGasLoss)
       return { kind: 'reverted', receipt }
     }

@@ -4,7 +4,7 @@ import type { BlockReference } from '../../ledger/payment-record.ts'
 import type { SchemeState } from '../../ledger/scheme-state.ts'
 import { changeAccount, readAccount } from './channel-account.ts'
 import type { ChannelNetwork } from './channel-network.ts'
-import { isTaken, sendDeposit } from './deposit.ts'
+import { expiryOf, isTaken, sendDeposit } from './deposit.ts'
 import { refresh } from './refresh-mirror.ts'
 import { listDeposits, recordDeposit, type Deposit, type SentDeposit } from './sent-deposit.ts'
 
@@ -73,7 +73,7 @@ async function follow(
     const known = await chain.knows(hash)
     if (known.kind !== 'result' || known.result) return asNow
   }
-  const hasExpired = on.clock.now() >= Number(signed.validBefore) * 1000
+  const hasExpired = on.clock.now() >= expiryOf(signed)
   // A transaction at a higher fee has taken its place, or the payer has sent it.
   if (await isTaken(on, deposit)) return hasExpired ? 'over' : asNow
   const mirror = await refresh(on, id)

@@ -4,10 +4,17 @@ import { word } from '../../chains/evm/abi.ts'
 import { hashHex, separatorOf, typedDataDigest } from '../../chains/evm/eip712.ts'
 import { domainSeparator } from '../../chains/evm/eip3009/digest.ts'
 import type { ChannelConfig, ChannelId } from '../../base/channel-config.ts'
-import { CHANNELS, DEPOSIT_COLLECTOR } from '../../base/channel-contracts.ts'
+import { CHANNELS, DEPOSIT_COLLECTOR, PERMIT_COLLECTOR } from '../../base/channel-contracts.ts'
+import { PERMIT2 } from '../../base/permit2.ts'
+import type { SentApproval } from '../gas-sponsoring.ts'
 
 /** What a payer signs so that a deposit is taken: the rest follows from the channel. */
-export interface DepositAuthorization {
+export type DepositAuthorization = TransferAuthorization | PermitAuthorization
+
+/** A deposit by EIP-3009, whose nonce names the channel. */
+export interface TransferAuthorization {
+  /** Deposits that earlier versions have recorded do not say it. */
+  readonly method?: 'eip3009'
   /** Atomic units. */
   readonly amount: string
   /** Seconds since the epoch. */
@@ -16,6 +23,20 @@ export interface DepositAuthorization {
   /** 32 bytes. */
   readonly salt: `0x${string}`
   readonly signature: `0x${string}`
+}
+
+/** A deposit by Permit2, whose witness names the channel. */
+export interface PermitAuthorization {
+  readonly method: 'permit2'
+  /** Atomic units. */
+  readonly amount: string
+  /** Any number that the payer has not used with Permit2 before. */
+  readonly nonce: string
+  /** Seconds since the epoch: the last block time at which it is taken. */
+  readonly deadline: string
+  readonly signature: `0x${string}`
+  /** Carried out before it; without one, the payer has approved Permit2 before. */
+  readonly approval?: SentApproval
 }
 
 /** A row of a claim. */
@@ -37,6 +58,13 @@ const CLAIM_BATCH = keccak256(`ClaimBatch(ClaimEntry[] claims)${ENTRY}`)
 const RECEIVE = keccak256(
   'ReceiveWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)',
 )
+const TOKEN_TYPE = 'TokenPermissions(address token,uint256 amount)'
+const WITNESS_TYPE = 'DepositWitness(bytes32 channelId)'
+const PERMIT = keccak256(
+  `PermitWitnessTransferFrom(TokenPermissions permitted,address spender,uint256 nonce,uint256 deadline,DepositWitness witness)${WITNESS_TYPE}${TOKEN_TYPE}`,
+)
+const TOKEN_HASH = keccak256(TOKEN_TYPE)
+const WITNESS_HASH = keccak256(WITNESS_TYPE)
 
 const separators = new Map<number, string>()
 
@@ -88,15 +116,39 @@ export function depositNonce(channelId: ChannelId, salt: `0x${string}`): `0x${st
   return `0x${hashHex(channelId.slice(2), salt.slice(2))}`
 }
 
-/** What a payer signs for the token, so that the collector may take a deposit. */
+/** What a payer signs so that a collector may take a deposit. */
 export function depositDigest(
+  network: Network,
+  config: Pick<ChannelConfig, 'payer' | 'token'>,
+  channelId: ChannelId,
+  signed: DepositAuthorization,
+): Uint8Array {
+  return signed.method === 'permit2'
+    ? permitDigest(network, config, channelId, signed)
+    : transferDigest(network, config, channelId, signed)
+}
+
+function transferDigest(
   network: Network,
   { payer }: Pick<ChannelConfig, 'payer'>,
   channelId: ChannelId,
-  { amount, validAfter, validBefore, salt }: DepositAuthorization,
+  { amount, validAfter, validBefore, salt }: TransferAuthorization,
 ): Uint8Array {
   const numbers = [amount, validAfter, validBefore].map((decimal) => word(BigInt(decimal)))
   const nonce = depositNonce(channelId, salt).slice(2)
   const fields = hashHex(RECEIVE, word(payer), word(DEPOSIT_COLLECTOR), ...numbers, nonce)
   return typedDataDigest(domainSeparator(network), fields)
+}
+
+function permitDigest(
+  { chainId }: Pick<Network, 'chainId'>,
+  { token }: Pick<ChannelConfig, 'token'>,
+  channelId: ChannelId,
+  { amount, nonce, deadline }: PermitAuthorization,
+): Uint8Array {
+  const separator = separatorOf({ name: 'Permit2', chainId, verifyingContract: PERMIT2 })
+  const permitted = hashHex(TOKEN_HASH, word(token), word(BigInt(amount)))
+  const numbers = [nonce, deadline].map((decimal) => word(BigInt(decimal)))
+  const witness = hashHex(WITNESS_HASH, channelId.slice(2))
+  return typedDataDigest(separator, hashHex(PERMIT, permitted, word(PERMIT_COLLECTOR), ...numbers, witness))
 }

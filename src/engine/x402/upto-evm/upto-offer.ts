@@ -1,7 +1,7 @@
 import type { Address } from '../../base/address.ts'
 import { offerOf, type AcceptedNetwork } from '../exact-evm/accepted-network.ts'
 import type { NetworkOffer, PriceKind } from '../requirements.ts'
-import { GAS_SPONSORING } from '../../base/permit2.ts'
+import { SPONSORING } from '../gas-sponsoring.ts'
 import type { PermitSettlement } from './permit-settlement.ts'
 
 /** What scheme upto offers on a network, to be settled by one account. */
@@ -17,12 +17,6 @@ export function uptoOffer(
     scheme: 'upto',
     prices,
     extra: { ...extra, facilitatorAddress },
-    ...(approvals === 'sent along' && { extensions: { [GAS_SPONSORING]: SPONSORING } }),
+    ...(approvals === 'sent along' && { extensions: SPONSORING }),
   }
-}
-
-/** Every byte is sent with each 402: the specification has the schema. */
-const SPONSORING = {
-  info: { description: 'An EIP-2612 approval of Permit2 is sent with the payment.', version: '1' },
-  schema: {},
 }

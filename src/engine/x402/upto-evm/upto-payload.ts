@@ -1,10 +1,11 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { toChecksum, type Address } from '../../base/address.ts'
 import { isJsonObject, type JsonObject } from '../../base/json.ts'
-import type { Approval, Permit } from '../../chains/evm/permit2/permit.ts'
+import type { Permit } from '../../chains/evm/permit2/permit.ts'
 import { GAS_SPONSORING } from '../../base/permit2.ts'
 import { faultOf, malformed, type Malformed, type PaymentPayload } from '../payload.ts'
-import { ADDRESS, UINT256 } from '../evm-fields.ts'
+import { ADDRESS, NONCE, UINT256 } from '../evm-fields.ts'
+import { readApproval, type SentApproval } from '../gas-sponsoring.ts'
 
 /** What a payment of scheme upto contains. */
 export interface UptoPayload {
@@ -12,21 +13,10 @@ export interface UptoPayload {
   readonly spender: Address
   readonly signature: `0x${string}`
   /** The approval that the payer has signed too. */
-  readonly approval: (Approval & ApprovalTerms) | undefined
+  readonly approval: SentApproval | undefined
   /** The extension in which it came. */
   readonly extension: JsonObject | undefined
 }
-
-/** What an approval is for, as its payer says. */
-export interface ApprovalTerms {
-  readonly from: string
-  readonly asset: string
-  readonly spender: string
-  readonly amount: string
-}
-
-/** Clients send nonces in both forms. */
-const nonce = { type: 'string', pattern: '^(0|[1-9][0-9]{0,77}|0x[0-9a-fA-F]{1,64})$' }
 
 const payloadSchema = {
   type: 'object',
@@ -44,7 +34,7 @@ const payloadSchema = {
         },
         from: ADDRESS,
         spender: ADDRESS,
-        nonce,
+        nonce: NONCE,
         deadline: UINT256,
         witness: {
           type: 'object',
@@ -68,28 +58,13 @@ interface SentPayload {
   }
 }
 
-const approvalSchema = {
-  type: 'object',
-  required: ['from', 'asset', 'spender', 'amount', 'deadline', 'signature'],
-  properties: {
-    from: ADDRESS,
-    asset: ADDRESS,
-    spender: ADDRESS,
-    amount: UINT256,
-    deadline: UINT256,
-    signature: { type: 'string', pattern: '^0x[0-9a-fA-F]{128}(1b|1c|1B|1C|00|01)$' },
-  },
-}
-
-const ajv = new Ajv2020({ validateSchema: false })
-const isPayload = ajv.compile<SentPayload>(payloadSchema)
-const isApproval = ajv.compile<Approval & ApprovalTerms>(approvalSchema)
+const isPayload = new Ajv2020({ validateSchema: false }).compile<SentPayload>(payloadSchema)
 
 type DecodedUpto = { readonly kind: 'payload'; readonly payload: UptoPayload } | Malformed
 
 /** Reads the part of a payment that scheme upto defines, and its extension. */
-export function readUpto({ payload, extensions }: PaymentPayload): DecodedUpto {
-  const sent: unknown = payload
+export function readUpto(paid: PaymentPayload): DecodedUpto {
+  const sent: unknown = paid.payload
   if (!isPayload(sent))
     return malformed(faultOf(isPayload.errors?.[0], '/payload', 'x402 v2 (scheme upto, Permit2)'))
   const { permitted, from, spender, nonce: number, deadline, witness } = sent.permit2Authorization
@@ -103,15 +78,10 @@ export function readUpto({ payload, extensions }: PaymentPayload): DecodedUpto {
     facilitator: toChecksum(witness.facilitator),
     validAfter: witness.validAfter,
   }
-  const extension: unknown = extensions?.[GAS_SPONSORING]
-  // A client that copies the extension of the challenge adds an approval only where it needs one.
-  const info: unknown = isJsonObject(extension) ? extension['info'] : undefined
-  const isSigned = isJsonObject(info) && info['signature'] !== undefined
-  if (isSigned && !isApproval(info))
-    return malformed(
-      faultOf(isApproval.errors?.[0], `/extensions/${GAS_SPONSORING}/info`, 'x402 (EIP-2612 gas sponsoring)'),
-    )
-  const approval = isSigned && isApproval(info) ? info : undefined
+  const read = readApproval(paid)
+  if (read.kind === 'malformed') return read
+  const approval = read.kind === 'approval' ? read.approval : undefined
+  const extension: unknown = paid.extensions?.[GAS_SPONSORING]
   const numbers = [permit.amount, permit.nonce, deadline, permit.validAfter, approval?.deadline ?? '0']
   if (numbers.some((each) => BigInt(each) > LARGEST)) return malformed(TOO_LARGE)
   return {

@@ -4,7 +4,7 @@ import type { ErrorCode, Refusal } from '../../base/errors.ts'
 import { CANNOT_LOOK } from '../../chains/evm/finality.ts'
 import { evmPayerKey } from '../../chains/evm/payer-key.ts'
 import { recoverSigner, splitSignature } from '../../chains/evm/signature.ts'
-import { PERMIT2, UPTO_PROXY } from '../../base/permit2.ts'
+import { UPTO_PROXY } from '../../base/permit2.ts'
 import { permitDigest } from '../../chains/evm/permit2/permit.ts'
 import type { PaymentRecord } from '../../ledger/payment-record.ts'
 import { otherArguments } from '../../payment/call-price.ts'
@@ -21,6 +21,7 @@ import {
 } from '../requirements.ts'
 import type { Scheme, SchemePayment } from '../scheme.ts'
 import type { SettleableNetwork } from '../exact-evm/exact.ts'
+import { checkApproval } from '../gas-sponsoring.ts'
 import { facilitatedPermits } from './facilitated-permits.ts'
 import { ownPermits } from './own-permits.ts'
 import { validBefore } from './permit-order.ts'
@@ -205,18 +206,7 @@ function checkPermit(
       'permit2_amount_mismatch',
       `permitted.amount is ${permit.amount}; the offer asks for ${amount}`,
     )
-  if (approval === undefined) return undefined
-  const fits =
-    sameAddress(approval.from, permit.from) &&
-    sameAddress(approval.asset, token) &&
-    sameAddress(approval.spender, PERMIT2) &&
-    approval.amount === permit.amount
-  return fits
-    ? undefined
-    : refuse(
-        'permit2_allowance_required',
-        'the approval in extensions is not one of Permit2 by the payer, for the token and the amount of the permit',
-      )
+  return approval && checkApproval(approval, { payer: permit.from, token, amount: permit.amount })
 }
 
 /** Whether there is time for it. */

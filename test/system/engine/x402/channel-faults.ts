@@ -9,8 +9,11 @@ import {
   contractReader,
   handmade,
   openChannelShop,
+  publishedVoucher,
   send,
   shopEnvironment,
+  type HandmadeChannel,
+  type PublishedVoucher,
 } from '../../../support/channels.ts'
 import { addressOf, randomKey, readHeader, type Challenge } from '../../../support/payment.ts'
 import { runProgram } from '../../../support/server.ts'
@@ -135,6 +138,109 @@ t.test('shows no voucher that nothing was charged for', async (t) => {
       voucherState: { signedMaxClaimable: '1000' },
     },
   })
+})
+
+/** Whether a 402 says where the channel stands. */
+function isShown(response: Response): boolean {
+  return ['channelState', 'voucherState'].some((name) => name in (offered(response)?.extra ?? {}))
+}
+
+/** A payment that an observer of the chain makes from a claim. */
+function copyOf(
+  channel: Pick<HandmadeChannel, 'id' | 'voucher'>,
+  { ceiling, signature }: PublishedVoucher,
+): Promise<string> {
+  return channel.voucher(0, (payload) => {
+    payload['voucher'] = { channelId: channel.id, maxClaimableAmount: String(ceiling), signature }
+  })
+}
+
+t.test('sells nothing for a voucher that was copied from a claim', async (t) => {
+  const channel = await used(2)
+  t.equal((await claimNow(shop)).code, 0)
+  const stranger = await handmade(shop, channel.key)
+  const first = await publishedVoucher(shop.chain.rpcUrl, channel.id)
+  t.equal(first.ceiling, 2000)
+  const copy = await copyOf(stranger, first)
+  const runs = shop.upstream.runs()
+  const paths = [
+    '/paid/work?n=2',
+    '/paid/work?n=3',
+    '/paid/other?n=2',
+    '/paid/first',
+    '/paid/metered',
+    '/paid/counted',
+  ]
+  for (const path of paths) {
+    const response = await send(shop, path, await copyOf(await handmade(shop, channel.key, path), first))
+    t.equal(response.status, 402, path)
+  }
+  t.equal((await send(shop, '/paid/work?n=3', await channel.voucher(3000))).status, 200)
+  t.equal((await send(shop, '/paid/work?n=2', copy)).status, 402, 'its channel has gone on')
+  t.equal(shop.upstream.runs(), runs + 1, 'nothing was run but for the payer')
+  t.equal((await claimNow(shop)).code, 0)
+  t.equal((await contract.channel(channel.id)).claimed, 3000n)
+})
+
+t.test('shows nothing of a channel for a voucher that is put before another one', async (t) => {
+  const [channel, other] = [await used(1), await used(1)]
+  t.equal((await claimNow(shop)).code, 0)
+  const { ceiling, signature } = await publishedVoucher(shop.chain.rpcUrl, channel.id)
+  const maxClaimableAmount = String(ceiling)
+  for (const channelId of [channel.id, other.id]) {
+    const header = await other.voucher(0, (payload) => {
+      payload['voucher'] = { channelId, maxClaimableAmount, signature }
+    })
+    const refused = await send(shop, '/paid/work', header)
+    t.equal(refused.status, 402)
+    t.notOk(isShown(refused), channelId)
+  }
+  const raised = await channel.voucher(0, (payload) => {
+    payload['voucher'] = { channelId: channel.id, maxClaimableAmount: '2000', signature }
+  })
+  const refused = await send(shop, '/paid/work', raised)
+  t.equal(refused.status, 402, 'it is signed for another ceiling')
+  t.notOk(isShown(refused))
+})
+
+t.test('charges a copied voucher at most what its payer has signed, once', async (t) => {
+  const channel = await used(1)
+  const metered = await handmade(shop, channel.key, '/paid/metered')
+  // It is signed for 91,000, of which 90,000 are charged.
+  t.equal((await send(shop, '/paid/metered?n=890', await metered.voucher(91_000))).status, 200)
+  await until('it is claimed', async () => {
+    await claimNow(shop)
+    return (await contract.channel(channel.id)).claimed === 90_000n
+  })
+  const copied = await publishedVoucher(shop.chain.rpcUrl, channel.id)
+  t.equal(copied.ceiling, 91_000)
+  const copy = await copyOf(channel, copied)
+  const dear = await copyOf(metered, copied)
+  t.equal((await send(shop, '/paid/metered?n=1', dear)).status, 402, 'it is signed for less than that')
+  const runs = shop.upstream.runs()
+  const codes: number[] = []
+  for (const n of [5, 6, 7]) codes.push((await send(shop, `/paid/work?n=${n}`, copy)).status)
+  t.strictSame(codes, [200, 402, 402])
+  t.equal(shop.upstream.runs(), runs + 1)
+  const next = await send(shop, '/paid/work?n=8', await channel.voucher(92_000))
+  t.equal(next.status, 200, 'the channel goes on')
+  t.equal((await claimNow(shop)).code, 0)
+  t.equal((await contract.channel(channel.id)).claimed, 92_000n)
+})
+
+t.test('sells no copied voucher that was signed for more, once its channel has gone on', async (t) => {
+  const channel = await used(1)
+  const counted = await handmade(shop, channel.key, '/paid/counted')
+  // It is signed for 6,000, of which 5,000 are charged.
+  t.equal((await send(shop, '/paid/counted?n=400', await counted.voucher(6000))).status, 200)
+  t.equal((await claimNow(shop)).code, 0)
+  const copied = await publishedVoucher(shop.chain.rpcUrl, channel.id)
+  t.equal(copied.ceiling, 6000)
+  // The payer signs the same bytes for this call.
+  t.equal((await send(shop, '/paid/work?n=2', await channel.voucher(6000))).status, 200)
+  const runs = shop.upstream.runs()
+  t.equal((await send(shop, '/paid/work?n=3', await copyOf(channel, copied))).status, 402)
+  t.equal(shop.upstream.runs(), runs)
 })
 
 t.test('does not send a claim for what a withdrawal leaves in the channel', async (t) => {

@@ -7,6 +7,7 @@ import {
   openChannelShop,
   send,
 } from '../../../support/channels.ts'
+import { depositNonce } from '../../../../src/engine/x402/batch-settlement-evm/typed-data.ts'
 import { addressOf, randomKey, readHeader, type Challenge, type Hex } from '../../../support/payment.ts'
 
 t.setTimeout(240_000)
@@ -179,6 +180,19 @@ t.test('refuses channels that it could not claim from, uncharged', async (t) => 
   t.equal((await contract.channel(channel.id)).balance, 0n)
 })
 
+t.test('does no work for a deposit that its payer has canceled', async (t) => {
+  const key = await shop.wallet()
+  const channel = await handmade(shop, key)
+  const header = await channel.deposit(1000, 100_000)
+  const { payload } = JSON.parse(Buffer.from(header, 'base64').toString())
+  const { salt } = payload.deposit.authorization.erc3009Authorization
+  await shop.onchain.cancel(key, depositNonce(channel.id, salt))
+  const runs = shop.upstream.runs()
+  const refused = await send(shop, '/paid/work', header)
+  t.match(correction(refused), { error: MISMATCH, channelState: { balance: '0' } })
+  t.equal(shop.upstream.runs(), runs)
+})
+
 t.test('does not take somebody for the payer whose channel he has funded', async (t) => {
   const victim = addressOf(await shop.wallet())
   const key = await shop.wallet()
@@ -187,6 +201,45 @@ t.test('does not take somebody for the payer whose channel he has funded', async
   const response = await send(shop, '/paid/work?n=3', await channel.voucher(1000))
   t.equal(response.status, 200)
   t.match(await response.json(), { payer: addressOf(key) })
+})
+
+t.test('takes no second deposit for a call that is paid for, and gives its answer', async (t) => {
+  const channel = await handmade(shop, await shop.wallet(), '/paid/first')
+  shop.upstream.during(() => Promise.reject(new Error('as the test says')))
+  const owed = await send(shop, '/paid/first?n=5', await channel.deposit(1000, 100_000))
+  t.match(await owed.json(), { charged: 'yes' })
+  shop.upstream.during(async () => {})
+  // Its salt is another one.
+  const answered = await send(shop, '/paid/first?n=5', await channel.deposit(1000, 100_000))
+  t.match(await answered.json(), { n: 5 })
+  t.equal((await contract.channel(channel.id)).balance, 100_000n)
+})
+
+t.test('has a client of the SDK add a deposit to a channel that holds less than it knew', async (t) => {
+  const key = await shop.wallet()
+  const buyer = channelClient(key, shop.chain.rpcUrl)
+  t.equal((await buyer.fetch(`${shop.url}/paid/work?n=1`)).status, 200)
+  const channel = await handmade(shop, key)
+  t.equal((await send(shop, '/paid/work', await channel.refund(1000))).status, 200)
+  const response = await buyer.fetch(`${shop.url}/paid/work?n=2`)
+  t.equal(response.status, 200, response.statusText)
+  t.match(await response.json(), { n: 2 })
+  t.equal((await contract.channel(channel.id)).balance, 101_000n)
+})
+
+t.test('pays for five refunds of a payer in a day', async (t) => {
+  const channel = await handmade(shop, await shop.wallet())
+  const codes: string[] = []
+  for (let n = 1; n <= 6; n += 1) {
+    const bought = await send(shop, `/paid/work?n=${n}`, await channel.deposit(1000 * n, 100_000))
+    t.equal(bought.status, 200)
+    await bought.arrayBuffer()
+    const refunded = await send(shop, '/paid/work', await channel.refund(1000 * n))
+    const { code = 'refunded' } = (await refunded.json()) as { code?: string }
+    codes.push(code)
+  }
+  t.strictSame(codes, [...Array.from({ length: 5 }, () => 'refunded'), 'payer_limit_reached'])
+  t.strictSame(await contract.channel(channel.id), { balance: 105_000n, claimed: 5000n })
 })
 
 t.test('sells nothing on an empty channel, and tells the payer to add a deposit', async (t) => {

@@ -26,6 +26,7 @@ import { base } from '../../../support/base-chain.ts'
 import { TRANSFER_TYPES } from '../../../support/payment.ts'
 import channels from '../../../../src/sandbox/evm/channels.json' with { type: 'json' }
 import collector from '../../../../src/sandbox/evm/deposit-collector.json' with { type: 'json' }
+import permitCollector from '../../../../src/sandbox/evm/permit-collector.json' with { type: 'json' }
 import multicall from '../../../../src/sandbox/evm/multicall.json' with { type: 'json' }
 import permit2 from '../../../../src/sandbox/evm/permit2.json' with { type: 'json' }
 import proxy from '../../../../src/sandbox/evm/proxy.json' with { type: 'json' }
@@ -163,6 +164,7 @@ t.test('the committed artifacts equal the compiled Solidity sources', async (t) 
     UptoProxy: uptoProxy,
     Channels: channels,
     DepositCollector: collector,
+    PermitCollector: permitCollector,
   })) {
     const source = readFileSync(new URL(`../../../../src/sandbox/evm/${name}.sol`, import.meta.url))
     t.equal(sourceSha256, createHash('sha256').update(source).digest('hex'), 'otherwise run: npm run token')
