@@ -56,6 +56,11 @@ export function violationsOf(remains: Remains): readonly string[] {
   ]
 }
 
+/** Whether a payment is a voucher of a channel. */
+function isOfChannel(key: string): boolean {
+  return key.includes(':channel:')
+}
+
 /** What a payment has moved on the chain, or in the ledger; undefined when it has moved nothing. */
 function movedBy({ chain, records }: Remains, key: string): bigint | undefined {
   const [authorization, permit] = [readPaymentKey(key), readUptoKey(key)]
@@ -186,9 +191,9 @@ function lies(remains: Remains): readonly string[] {
     const isRepeated = told.some((other) => other.key === key && other.from >= to)
     const isAtOnce = told.some((other) => other.key === key && other.from < to && other.to > to)
     // A voucher gets its key from what it buys: one of which nothing was heard may have been the same payment.
-    const isUnheard = remains.told.some(
-      (other) => other.key === undefined && other.plan === plan && other.to > to,
-    )
+    const isUnheard =
+      isOfChannel(key) &&
+      remains.told.some((other) => other.key === undefined && other.plan === plan && other.to > to)
     return isAgain || isRepeated || isAtOnce || isUnheard
       ? []
       : [`purchase ${plan.id} was told that payment ${nameOf(key)} is not charged, and it is`]
@@ -207,7 +212,7 @@ function chargedTwice(remains: Remains): readonly string[] {
       if (digest === plan.args && scheme === plan.way) keys.add(key)
     if ([...keys].some((key) => isLost(remains, key))) return []
     // A voucher that was charged nothing pays for the next call too: a late copy of its request cannot be told from that.
-    const isFree = (key: string): boolean => key.includes(':channel:') && movedBy(remains, key) === 0n
+    const isFree = (key: string): boolean => isOfChannel(key) && movedBy(remains, key) === 0n
     const charged = [...keys].filter((key) => isCharged(remains, key) && !isFree(key) && !refunds.has(key))
     return charged.length <= 1
       ? []
