@@ -21,7 +21,6 @@ interface SourceSettings {
   readonly baseUrl: string
   readonly sandbox: boolean
   readonly version: string
-  readonly ledgerFile: string | undefined
   readonly kept: KeptRevisions | undefined
   /** The catalog that this process served before; undefined: none. */
   readonly before: () => Catalog | undefined
@@ -31,8 +30,8 @@ interface SourceSettings {
 
 /** What the console reads of a service that is being served. */
 export function consoleSources(settings: SourceSettings): ConsoleSources {
-  const { app, refundKeys, baseUrl, sandbox, version, ledgerFile, ownPayers } = settings
-  const { ledger, networks, service, titles, payments } = app
+  const { app, refundKeys, baseUrl, sandbox, version, ownPayers } = settings
+  const { ledger, ledgerFile, networks, service, titles, payments } = app
   const { now } = ledger
   return {
     ledger,

@@ -127,6 +127,8 @@ export interface OpenRatecard extends Ratecard {
   readonly service: Service
   readonly networks: AllNetworks
   readonly ledger: Ledger
+  /** The file of a ledger on this machine. */
+  readonly ledgerFile: string | undefined
   /** The kinds of the stores and their addresses, for people. */
   readonly titles: { readonly ledger: string; readonly cache: string }
   /** Who is paid, and what settles. */
@@ -170,13 +172,14 @@ export async function openRatecard(declared: RatecardOptions, host: Host): Promi
       ...(ledgerReplicas === undefined ? {} : { ledgerReplicas }),
     })
     stores.defer(() => ledger.close())
+    const ledgerFile = options.ledger === undefined ? join(directory, 'data.mdb') : undefined
     const app = await compose({
       options,
       payments,
       catalog: adapt(first),
       read: async (reader, loaded) => adapt(await source.read(reader, loaded)),
       host,
-      ledgerFile: options.ledger === undefined ? join(directory, 'data.mdb') : undefined,
+      ledgerFile,
       ledger,
       cache: cache.store,
       log,
@@ -199,6 +202,7 @@ export async function openRatecard(declared: RatecardOptions, host: Host): Promi
     return {
       ...app,
       ledger,
+      ledgerFile,
       titles: { ledger: title, cache: cache.title },
       warnings: () => source.warnings,
       koa: app.service.koa,
