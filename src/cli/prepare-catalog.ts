@@ -1,5 +1,5 @@
+import type { Prepared } from '../engine/app/host.ts'
 import { OptionError } from '../engine/app/options.ts'
-import type { Prepared } from '../engine/app/ratecard.ts'
 import type { StoresOfService } from '../engine/app/service-stores.ts'
 import type { Catalog } from '../engine/catalog/catalog.ts'
 import type { HandlerMap } from '../engine/handler.ts'

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { openNetworks } from '../../engine/app/compose.ts'
+import { openNetworks } from '../../engine/app/all-networks.ts'
 import { VARIABLES } from '../../engine/app/option-names.ts'
 import { systemRuntime } from '../../engine/base/runtime.ts'
 import { countOf } from '../../engine/base/words.ts'

@@ -1,6 +1,7 @@
 import { hasSoundChecksum, isAddress, sameAddress } from '../base/address.ts'
 import { usesTestNetworks, type Catalog } from '../catalog/catalog.ts'
-import type { AllNetworks, PaymentConfig } from './compose.ts'
+import type { AllNetworks } from './all-networks.ts'
+import type { PaymentConfig } from './options.ts'
 import type { PaymentOptions } from './ratecard-options.ts'
 import type { SettingNames } from '../payment/setting-names.ts'
 import { findSvmNetwork } from '../base/networks.ts'
