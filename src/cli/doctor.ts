@@ -1,6 +1,6 @@
 import type { Call } from './command.ts'
 import { UsageError } from '../command-line/usage-error.ts'
-import { examineListing } from './doctor/listing.ts'
+import { examineListing } from './doctor/registry-probes.ts'
 import { examineProduction } from './doctor/production.ts'
 import { examineService, originOf } from './doctor/running-service.ts'
 import { trySources } from './doctor/sources.ts'

@@ -41,7 +41,7 @@ import {
   type PayerTransfer,
 } from './payer-transfer.ts'
 import { readUsualTransfer } from './usual-transfer.ts'
-import { Validator, type Answer, type SignedTransfer } from './validator.ts'
+import { Validator, type Answer, type SignedTransfer } from './transfer-validator.ts'
 
 interface MppSettings extends Clock {
   readonly names: SettingNames
@@ -341,7 +341,7 @@ function amountOf(request: string): bigint {
   return typeof amount === 'string' && /^\d{1,38}$/.test(amount) ? BigInt(amount) : 0n
 }
 
-/** What the echoed challenge claims to be for; `isIssued` verifies that. */
+/** What the echoed challenge says that it is for; `isIssued` verifies that. */
 function scopeOf(opaque = ''): unknown {
   const value = parseJson(Buffer.from(opaque, 'base64url').toString('utf8'))
   return isJsonObject(value) ? value['_mppx_scope'] : undefined

@@ -7,7 +7,7 @@ import { attempt } from './attempt.ts'
 import { titleOfFeatured, titleOfStoreItem, type Title } from './gamestore/title.ts'
 import { JsonSource } from './json-source.ts'
 import type { SourceMetrics, MetricsBySource } from './source-metrics.ts'
-import type { Runtime } from './runtime.ts'
+import type { Runtime } from './source-runtime.ts'
 
 export interface GamestoreOptions {
   /** Source name in answers. */

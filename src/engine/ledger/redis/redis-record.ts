@@ -2,7 +2,7 @@ import type { PaymentRecord } from '../payment-record.ts'
 import { casToken, isUndelivered, queueOf } from '../payment-lifecycle.ts'
 import { decodeRecord, encodeRecord } from '../record-codec.ts'
 import { totalChanges } from '../sales-totals.ts'
-import { searchNames } from '../search.ts'
+import { searchNames } from '../search-term.ts'
 import type { RedisConnection } from './redis-connection.ts'
 import { KEYS, type Stored, type StoredTotalChange } from './redis-scripts.ts'
 
