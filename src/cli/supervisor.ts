@@ -82,7 +82,7 @@ async function beginServing(crew: Crew, follow: Follow): Promise<void> {
 }
 
 /**
- * Starts a process again that serves no more. Resolves to undefined when another generation has taken its place, and to an
+ * Starts a process again each time it has ended. Resolves to undefined when another generation has taken its place, and to an
  * exit code when all are to end.
  */
 async function keepServing(

@@ -8,7 +8,7 @@ import { findSvmNetwork } from '../base/networks.ts'
 import { readCdpKey } from '../x402/facilitators/cdp-token.ts'
 import { addressOfKey } from '../chains/evm/signature.ts'
 
-/** The settings that payments require, by name; MPP alone is sufficient. */
+/** A sentence for each setting that payments need and that is missing; MPP alone is sufficient. */
 export function missingConfig(
   { payments, routes }: Catalog,
   {

@@ -10,11 +10,11 @@ import type { OptionNames } from './option-names.ts'
 import type { PaymentConfig } from './options.ts'
 import type { RatecardOptions } from './ratecard-options.ts'
 
-/** What a program adds that serves a catalog as `ratecard serve` and `ratecard/testing` do. */
+/** What a program adds to the catalog that it serves, as `ratecard serve` and `ratecard/testing` do. */
 export interface Host {
   /** What messages call the settings. */
   readonly names: OptionNames
-  /** Operations that the process serves which this one replaces, by name. */
+  /** The operations of the process that this one replaces, by name. */
   readonly served?: readonly string[] | undefined
   /** Called once the catalog is read, before anything is opened: options that follow from it. */
   readonly prepare?: (catalog: Catalog) => Promise<Prepared>

@@ -1,7 +1,7 @@
 import { decodedIn } from './decoded.ts'
 import { beginsWith, endOfPhrase, type Phrase } from './phrase.ts'
 import { guardRules, type Rule, type TextKind } from './rules.ts'
-import { tokensOf } from './tokens.ts'
+import { tokensOf } from './view-tokens.ts'
 import { foldedView, hiddenIn, plainView, type View } from './plain-view.ts'
 
 /** A place in the original text that a rule mentions. */
