@@ -1,4 +1,5 @@
-import { isAddress, toChecksum, type Address } from '../../base/address.ts'
+import type { NetworkHealth } from '../../payment/network-health.ts'
+import { isAddress, toChecksum } from '../../base/address.ts'
 import { Chain } from '../../chains/evm/chain.ts'
 import { CANNOT_LOOK, lookAtBlocks } from '../../chains/evm/finality.ts'
 import type { Every } from '../../base/every.ts'
@@ -6,7 +7,6 @@ import type { Deadline, RpcTransport } from '../../base/runtime.ts'
 import { onceResolved } from '../../base/once.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { findNetwork, NETWORKS, type Limits, type Network } from '../../base/networks.ts'
-import type { NetworkHealth } from '../../payment/network-health.ts'
 import type { SettingNames } from '../../payment/setting-names.ts'
 import { surveyFacilitators } from '../facilitators/facilitator-client.ts'
 import type { OpenFacilitators } from '../facilitators/open-facilitators.ts'
@@ -96,14 +96,22 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
     if (facilitators.length === 0 || at === undefined) return undefined
     return { ...settings, networkId: id, accounts: at, reader: readerOf({ id, chainId }, settings, limits) }
   }
-  const signers = [...new Set(settings.signerKeys.flatMap((key) => addressOfKey(key) ?? []))]
-  const withdrawn = new WithdrawnNetworks()
+  const accounts = [...new Set(settings.signerKeys.flatMap((key) => addressOfKey(key) ?? []))]
+  /** Networks with another token than the offers name, and networks that nobody settles. */
+  const withdrawn = new Set<string>()
   const [inspected, surveyed] = [new Reports(), new Reports()]
+  const withdraw = ({ id }: Network, isWithdrawn: boolean): Inspection => {
+    if (withdrawn.has(id) === isWithdrawn) return 'as before'
+    if (isWithdrawn) withdrawn.add(id)
+    else withdrawn.delete(id)
+    return 'changed'
+  }
+  const networksOf = ({ networks }: X402Terms): Network[] => networks.flatMap((id) => findNetwork(id) ?? [])
   const payTo = isAddress(settings.payTo) ? toChecksum(settings.payTo) : settings.payTo
   const ownOf = ({ id }: Network, limits: Limits): OwnSettlement | undefined => {
     const openContextOf = own.get(id)
     if (openContextOf === undefined) return undefined
-    return { accounts: signers, context: async () => ({ ...(await openContextOf()), limits }) }
+    return { accounts, context: async () => ({ ...(await openContextOf()), limits }) }
   }
   const open = (networks: readonly Network[], { timeout, limits, testnet }: X402Terms): SettleableNetwork[] =>
     networks
@@ -128,7 +136,7 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
         },
       }))
   return {
-    of: (x402) => open(networksOf(x402), x402).filter(({ network }) => !withdrawn.has(network)),
+    of: (x402) => open(networksOf(x402), x402).filter(({ network }) => !withdrawn.has(network.id)),
     reachable: (x402) => open(NETWORKS, x402),
     closed: (x402) =>
       networksOf(x402)
@@ -144,10 +152,40 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
             ]
           : []
       }),
-    inspect: (x402, toOperator) =>
-      inspectNetworks(networksOf(x402), signers, settings, { withdrawn, report: inspected.next(toOperator) }),
-    survey: (x402, toOperator) =>
-      survey(x402, permitAccounts, settings, { withdrawn, report: surveyed.next(toOperator) }),
+    inspect: async (x402, toOperator) => {
+      const report = inspected.next(toOperator)
+      const own = networksOf(x402).filter(({ chainId }) => settlesItself(chainId, settings))
+      const signers = settings.signerKeys.flatMap((key) => addressOfKey(key) ?? [])
+      const checks = await Promise.all(
+        own.map(async (network): Promise<Inspection> => {
+          const url = settings.rpcUrls[network.chainId] ?? ''
+          const check = await checkNetwork(network, url, signers, settings.caller)
+          warningsOf(network, check).forEach(report)
+          const { kind } = check.token
+          // A node that does not answer proves nothing.
+          return kind === 'unreachable' ? 'as before' : withdraw(network, kind === 'differs')
+        }),
+      )
+      return checks.includes('changed') ? 'changed' : 'as before'
+    },
+    survey: async (x402, toOperator) => {
+      const report = surveyed.next(toOperator)
+      const networks = facilitated(networksOf(x402), settings)
+      const survey = await surveyFacilitators(facilitators, networks)
+      survey.problems.forEach((line) => report(`x402: ${line}`))
+      const changes = networks.flatMap((network) => {
+        const { title, id, chainId } = network
+        const at = permitAccounts.get(id)
+        const found =
+          survey.problems.length > 0 && survey.kinds.length === 0 ? 'as before' : at?.note(survey.kinds)
+        if (x402.schemes.includes('upto') && at?.offered === undefined)
+          report(
+            `x402: ${title} (${id}) does not offer upto: no facilitator lists an account for it; an own account needs ${settings.names.rpcUrl(chainId)} and ${settings.names.signerKeys}`,
+          )
+        return [withdraw(network, survey.unsupported.includes(id)), found]
+      })
+      return changes.includes('changed') ? 'changed' : 'as before'
+    },
     ownSettlement: ({ id }) => own.get(id),
     health: async () =>
       Promise.all(
@@ -158,80 +196,6 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
       ),
     listings: () => listings.list(),
   }
-}
-
-function networksOf({ networks }: X402Terms): Network[] {
-  return networks.flatMap((id) => findNetwork(id) ?? [])
-}
-
-/** Networks with another token than the offers name, and networks that nobody settles. */
-class WithdrawnNetworks {
-  readonly #ids = new Set<string>()
-
-  has({ id }: Network): boolean {
-    return this.#ids.has(id)
-  }
-
-  /** Keeps what a look has found. */
-  note({ id }: Network, found: 'withdrawn' | 'offered'): Inspection {
-    const isWithdrawn = found === 'withdrawn'
-    if (this.#ids.has(id) === isWithdrawn) return 'as before'
-    if (isWithdrawn) this.#ids.add(id)
-    else this.#ids.delete(id)
-    return 'changed'
-  }
-}
-
-/** Where a look at the networks writes what it has found. */
-interface Findings {
-  readonly withdrawn: WithdrawnNetworks
-  readonly report: (line: string) => void
-}
-
-/** Asks the nodes of the networks that we settle on ourselves for their token and the gas of the signers. */
-async function inspectNetworks(
-  networks: readonly Network[],
-  signers: readonly Address[],
-  settings: NetworkSettings,
-  { withdrawn, report }: Findings,
-): Promise<Inspection> {
-  const own = networks.filter(({ chainId }) => settlesItself(chainId, settings))
-  const checks = await Promise.all(
-    own.map(async (network): Promise<Inspection> => {
-      const url = settings.rpcUrls[network.chainId] ?? ''
-      const check = await checkNetwork(network, url, signers, settings.caller)
-      warningsOf(network, check).forEach(report)
-      const { kind } = check.token
-      // A node that does not answer proves nothing.
-      return kind === 'unreachable'
-        ? 'as before'
-        : withdrawn.note(network, kind === 'differs' ? 'withdrawn' : 'offered')
-    }),
-  )
-  return checks.includes('changed') ? 'changed' : 'as before'
-}
-
-/** Asks the facilitators which of the other networks they settle, and by which accounts they carry out permits. */
-async function survey(
-  x402: X402Terms,
-  permitAccounts: ReadonlyMap<string, PermitAccounts>,
-  settings: NetworkSettings,
-  { withdrawn, report }: Findings,
-): Promise<Inspection> {
-  const networks = facilitated(networksOf(x402), settings)
-  const { problems, kinds, unsupported } = await surveyFacilitators(settings.facilitators, networks)
-  problems.forEach((line) => report(`x402: ${line}`))
-  const changes = networks.flatMap((network) => {
-    const { title, id, chainId } = network
-    const at = permitAccounts.get(id)
-    const found = problems.length > 0 && kinds.length === 0 ? 'as before' : at?.note(kinds)
-    if (x402.schemes.includes('upto') && at?.offered === undefined)
-      report(
-        `x402: ${title} (${id}) does not offer upto: no facilitator lists an account for it; an own account needs ${settings.names.rpcUrl(chainId)} and ${settings.names.signerKeys}`,
-      )
-    return [withdrawn.note(network, unsupported.includes(id) ? 'withdrawn' : 'offered'), found]
-  })
-  return changes.includes('changed') ? 'changed' : 'as before'
 }
 
 type OwnContext = Omit<SettlementContext, 'limits'> & { readonly isNodeAway: () => boolean }
