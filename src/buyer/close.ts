@@ -10,7 +10,7 @@ import { amountIn } from './channels/channel-file.ts'
 import { type ChannelOffer, type Channels, depositOf } from './channels/channels.ts'
 import { decodeJson } from './protocols/paying-protocol.ts'
 import { x402By } from './protocols/x402.ts'
-import { request } from './request.ts'
+import { request } from './http-call.ts'
 import { channelsOf, findWallet } from './wallet.ts'
 
 /** What became of a channel. */

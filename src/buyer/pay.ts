@@ -9,7 +9,7 @@ import { amountOf, protocolsOf } from './flags.ts'
 import { writeFault } from './pay/answer-file.ts'
 import { exchange, type PurchaseRequest } from './pay/exchange.ts'
 import { Steps } from './pay/steps.ts'
-import type { HttpCall } from './request.ts'
+import type { HttpCall } from './http-call.ts'
 import { sandboxUrl } from './sandbox-file.ts'
 
 /** Exit code for an answer that was printed because its file could not be written. */

@@ -4,7 +4,7 @@ import { type Micros, toMicros } from '../engine/base/money.ts'
 import type { BuyerRuntime } from './buyer-runtime.ts'
 import { metaOf, type Offer, type PaymentReceipt, type Reply } from './protocols/paying-protocol.ts'
 import { PROTOCOLS } from './protocols/all.ts'
-import { type Answer, isAnswered } from './request.ts'
+import { type Answer, isAnswered } from './http-call.ts'
 
 /** How often the same payment is sent while the outcome is unknown: it is charged once at most. */
 const TRIES = 5

@@ -6,7 +6,7 @@ import { systemRuntime } from '../engine/base/runtime.ts'
 import type { Catalog } from '../engine/catalog/catalog.ts'
 import { compileText } from '../engine/catalog/load-catalog.ts'
 import { documentNames } from '../engine/documents/all.ts'
-import { networkHealth } from '../engine/app/compose.ts'
+import { networkHealth } from '../engine/app/all-networks.ts'
 import { refundPayment, type RefundKeys } from '../engine/refunds/refund.ts'
 import { UsageStore } from '../engine/usage/usage-store.ts'
 import type { CatalogReport, ConsoleSources } from '../console/sources.ts'
@@ -21,7 +21,6 @@ interface SourceSettings {
   readonly baseUrl: string
   readonly sandbox: boolean
   readonly version: string
-  readonly ledgerFile: string | undefined
   readonly kept: KeptRevisions | undefined
   /** The catalog that this process served before; undefined: none. */
   readonly before: () => Catalog | undefined
@@ -31,8 +30,8 @@ interface SourceSettings {
 
 /** What the console reads of a service that is being served. */
 export function consoleSources(settings: SourceSettings): ConsoleSources {
-  const { app, refundKeys, baseUrl, sandbox, version, ledgerFile, ownPayers } = settings
-  const { ledger, networks, service, titles, payments } = app
+  const { app, refundKeys, baseUrl, sandbox, version, ownPayers } = settings
+  const { ledger, ledgerFile, networks, service, titles, payments } = app
   const { now } = ledger
   return {
     ledger,

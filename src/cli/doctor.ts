@@ -1,9 +1,9 @@
 import type { Call } from './command.ts'
 import { UsageError } from '../command-line/usage-error.ts'
-import { examineListing } from './doctor/listing.ts'
+import { examineListing } from './doctor/registry-probes.ts'
 import { examineProduction } from './doctor/production.ts'
 import { examineService, originOf } from './doctor/running-service.ts'
-import { trySources } from './doctor/sources.ts'
+import { trySources } from './doctor/source-trials.ts'
 
 export async function doctor(call: Call): Promise<number> {
   const [target] = call.positionals

@@ -20,7 +20,7 @@ import {
   packageSource,
   TYPES_FILE,
   type PackageSource,
-} from './init/shop.ts'
+} from './init/project-files.ts'
 import { replaceFile, taken, writeFiles, type Files } from './new-files.ts'
 import { countOf } from '../engine/base/words.ts'
 

@@ -20,7 +20,7 @@ import {
   testFile,
   testText,
   withHandler,
-} from './new/handler.ts'
+} from './new/handler-stub.ts'
 import { insertRoute } from './new/insertion.ts'
 import type { Draft } from './route-yaml.ts'
 

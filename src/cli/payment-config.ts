@@ -1,5 +1,4 @@
-import type { PaymentConfig } from '../engine/app/compose.ts'
-import { readPayments } from '../engine/app/options.ts'
+import { readPayments, type PaymentConfig } from '../engine/app/options.ts'
 import type { PaymentOptions, RatecardOptions } from '../engine/app/ratecard-options.ts'
 import { VARIABLES } from '../engine/app/option-names.ts'
 import { USUAL_CHANNELS, type Catalog, type OutsideSource } from '../engine/catalog/catalog.ts'

@@ -1,6 +1,7 @@
 import type { Catalog } from '../engine/catalog/catalog.ts'
 import { loadCatalog } from '../engine/catalog/load-catalog.ts'
-import { openNetworks, protocolsOf, type AllNetworks, type PaymentConfig } from '../engine/app/compose.ts'
+import { openNetworks, protocolsOf, type AllNetworks } from '../engine/app/all-networks.ts'
+import type { PaymentConfig } from '../engine/app/options.ts'
 import { documentNames } from '../engine/documents/all.ts'
 import { createRevision, type Revision, type RevisionSettings } from '../engine/http/revision.ts'
 import type { Ledger } from '../engine/ledger/ledger.ts'

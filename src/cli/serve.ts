@@ -7,7 +7,9 @@ import { CatalogError } from '../engine/catalog/issue.ts'
 import type { Call } from './command.ts'
 import { openLog } from './log.ts'
 import { sandboxProblems } from './payment-config.ts'
-import { runServer, startChains, type Plan } from './server-process.ts'
+import { runServer } from './run-server.ts'
+import type { Plan } from './server-process.ts'
+import { startChains } from './start-chains.ts'
 import { supervise } from './supervisor.ts'
 
 export async function serve(call: Call): Promise<number> {

@@ -1,5 +1,12 @@
-import { fillPath, usesTestNetworks, variablesOf, type Route } from '../engine/catalog/catalog.ts'
+import {
+  fillPath,
+  usesTestNetworks,
+  variablesOf,
+  type Catalog,
+  type Route,
+} from '../engine/catalog/catalog.ts'
 import type { OpenRatecard } from '../engine/app/ratecard.ts'
+import type { Env } from '../env.ts'
 import type { Call } from './command.ts'
 import type { Log } from './log.ts'
 import { openTerms, resaleTerms } from './resale-terms.ts'
@@ -20,90 +27,160 @@ export interface BannerFacts {
   readonly port: number
 }
 
+/** A line of the log. */
+interface Line {
+  readonly level: 'info' | 'warn'
+  readonly message: string
+}
+
+const info = (message: string): Line => ({ level: 'info', message })
+const warning = (message: string): Line => ({ level: 'warn', message })
+
 /** One line for everything an operator wants to know at once; the last one, on stdout, says that it serves. */
 export function printBanner({ terminal, env }: Call, app: OpenRatecard, log: Log, facts: BannerFacts): void {
-  const { baseUrl, dataDir, host, port } = facts
-  const { service, networks, titles } = app
-  const { catalog } = service.revision()
-  const { routes, payments } = catalog
-  const say = (message: string): void => log.write({ level: 'info', event: 'start', message })
-  const warn = (message: string): void => log.write({ level: 'warn', event: 'start', message })
-  const paid = routes.filter(({ kind }) => kind === 'paid')
-  const sold = paid.filter(({ operation }) => service.revision().facts.available(operation))
-  say(
-    `catalog: ${countOf(routes.length, 'route')}, ${sold.length} of ${paid.length} paid ones served, revision ${catalog.revision}`,
-  )
-  if (usesTestNetworks(payments)) warn('selling for the worthless money of test networks')
-  const { x402, mpp } = payments
-  if (x402 !== undefined) {
-    for (const { network, payTo } of networks.x402.of(x402)) {
-      say(`x402: ${network.title} (${network.id}), ${network.token.symbol} to ${payTo}`)
-    }
-    for (const { network, payTo } of networks.svm.of(x402)) {
-      say(`x402: ${network.title} (${network.id}), ${network.token.symbol} to ${payTo}`)
-    }
-    for (const { network, missing } of [...networks.x402.closed(x402), ...networks.svm.closed(x402)]) {
-      warn(`x402: ${network.title} (${network.id}) is not offered: ${missing.join(' and ')} missing`)
-    }
-    for (const caution of [...networks.x402.cautions(x402), ...networks.svm.cautions(x402)])
-      warn(`x402: ${caution}`)
-  }
-  if (mpp !== undefined) {
-    const missing = networks.mpp.missing(mpp)
-    say(
-      missing.length === 0
-        ? `mpp: Tempo (eip155:${mpp.chain}) to ${app.payments.mppRecipient}`
-        : `mpp: Tempo (eip155:${mpp.chain}) is not offered: ${missing.join(' and ')} missing`,
-    )
-    if (facts.sandbox) say(`mpp: ${CLIENTS_OF_MPP}`)
-  }
-  const unsoldMeters = unsoldMetered(catalog, networks)
-  if (unsoldMeters !== undefined) warn(unsoldMeters)
-  for (const missing of missingSecrets(catalog.webhooks, env.secret)) warn(missing)
-  say(`cache: ${facts.cache}`)
-  say(`ledger: ${titles.ledger}`)
-  for (const line of facts.stores) say(line)
-  for (const [name, { credentials }] of Object.entries(catalog.sources)) {
-    const missing = credentials.filter((variable) => env.secret(variable) === undefined)
-    const isUsed = catalog.operations.some(({ sources, planned }) => sources.includes(name) && !planned)
-    if (isUsed && missing.length > 0) warn(`source ${name}: not used before ${areSet(missing)}`)
-  }
-  // Play money sells nothing.
-  for (const source of facts.sandbox ? [] : resaleTerms(catalog)) {
-    const open = openTerms(source)
-    if (open !== undefined) warn(`source ${source.name}: ${open}`)
-  }
-  for (const { operation, readiness } of service.revision().operations.values()) {
-    const unset = operation.sources.flatMap((name) => catalog.sources[name]?.credentials ?? [])
-    const isServed = readiness !== 'not_configured' || operation.upstream !== undefined
-    if (isServed || unset.length > 0 || operation.sources.length === 0) continue
-    warn(`${operation.id}: not served, none of its sources is set up: ${operation.sources.join(', ')}`)
-  }
-  const unsold = new Map<string, string[]>()
-  for (const { path, operation } of paid) {
-    const unset = variablesOf(operation.upstream?.credential).filter((name) => env.secret(name) === undefined)
-    if (unset.length > 0) unsold.set(areSet(unset), [...(unsold.get(areSet(unset)) ?? []), path])
-  }
-  for (const [credentials, [path, ...more]] of unsold) {
-    const others = more.length === 0 ? '' : ` and ${more.length} more`
-    warn(`${path}${others}: not served before ${credentials}`)
-  }
-  if (facts.sandbox) {
-    const wallet = dataDir === env.dataDir ? '' : `DATA_DIR='${dataDir}' `
-    const first = sold.find(({ operation }) => operation.method === 'GET')
-    const call = first && `${wallet}npx ratecard pay '${baseUrl}${sampleCall(first)}'`
-    if (call !== undefined) say(`try: ${call}`)
-    const [svm] = payments.x402 === undefined ? [] : networks.svm.of(payments.x402)
-    if (call !== undefined && svm !== undefined)
-      say(`on ${svm.network.title}: ${call} --network ${svm.network.nickname}`)
-  } else if (env.baseUrl === undefined) {
-    warn(`BASE_URL is not set: challenges and documents say ${baseUrl}, which only this machine can reach`)
-  }
+  const { catalog } = app.service.revision()
+  const { baseUrl, host, port } = facts
   const pages = addressOf('docs', catalog, baseUrl) ?? addressOf('index', catalog, baseUrl)
-  if (pages !== undefined) say(`pages: ${pages}`)
+  const lines = [
+    ...catalogLines(app),
+    ...x402Lines(app),
+    ...mppLines(app, facts),
+    ...unmetLines(app, env),
+    info(`cache: ${facts.cache}`),
+    info(`ledger: ${app.titles.ledger}`),
+    ...facts.stores.map(info),
+    ...sourceLines(catalog, env, facts),
+    ...unservedLines(app, env),
+    ...(facts.sandbox ? trialLines(app, env, facts) : addressLines(env, facts)),
+    ...(pages === undefined ? [] : [info(`pages: ${pages}`)]),
+  ]
+  for (const { level, message } of lines) log.write({ level, event: 'start', message })
   const message = `listening on http://${host}:${port}`
   log.write({ level: 'info', event: 'listening', message })
   terminal.out(message)
+}
+
+function catalogLines({ service }: OpenRatecard): Line[] {
+  const { catalog, facts } = service.revision()
+  const { routes, payments, revision } = catalog
+  const paid = routes.filter(({ kind }) => kind === 'paid')
+  const sold = paid.filter(({ operation }) => facts.available(operation))
+  return [
+    info(
+      `catalog: ${countOf(routes.length, 'route')}, ${sold.length} of ${paid.length} paid ones served, revision ${revision}`,
+    ),
+    ...(usesTestNetworks(payments) ? [warning('selling for the worthless money of test networks')] : []),
+  ]
+}
+
+/** Networks that are offered, and why others are not. */
+function x402Lines({ service, networks: { x402: evm, svm } }: OpenRatecard): Line[] {
+  const { x402 } = service.revision().catalog.payments
+  if (x402 === undefined) return []
+  return [
+    ...[...evm.of(x402), ...svm.of(x402)].map(({ network, payTo }) =>
+      info(`x402: ${network.title} (${network.id}), ${network.token.symbol} to ${payTo}`),
+    ),
+    ...[...evm.closed(x402), ...svm.closed(x402)].map(({ network, missing }) =>
+      warning(`x402: ${network.title} (${network.id}) is not offered: ${missing.join(' and ')} missing`),
+    ),
+    ...[...evm.cautions(x402), ...svm.cautions(x402)].map((caution) => warning(`x402: ${caution}`)),
+  ]
+}
+
+function mppLines({ service, networks, payments }: OpenRatecard, { sandbox }: BannerFacts): Line[] {
+  const { mpp } = service.revision().catalog.payments
+  if (mpp === undefined) return []
+  const missing = networks.mpp.missing(mpp)
+  const network = `mpp: Tempo (eip155:${mpp.chain})`
+  return [
+    info(
+      missing.length === 0
+        ? `${network} to ${payments.mppRecipient}`
+        : `${network} is not offered: ${missing.join(' and ')} missing`,
+    ),
+    ...(sandbox ? [info(`mpp: ${CLIENTS_OF_MPP}`)] : []),
+  ]
+}
+
+/** What the catalog names and these settings do not make possible. */
+function unmetLines({ service, networks }: OpenRatecard, { secret }: Env): Line[] {
+  const { catalog } = service.revision()
+  const unsold = unsoldMetered(catalog, networks)
+  return [...(unsold === undefined ? [] : [unsold]), ...missingSecrets(catalog.webhooks, secret)].map(warning)
+}
+
+/** Outside sources without their credentials, and those whose terms do not allow resale. */
+function sourceLines(catalog: Catalog, { secret }: Env, { sandbox }: BannerFacts): Line[] {
+  const unused = Object.entries(catalog.sources).flatMap(([name, { credentials }]) => {
+    const missing = credentials.filter((variable) => secret(variable) === undefined)
+    const isUsed = catalog.operations.some((each) => each.sources.includes(name) && !each.planned)
+    return isUsed && missing.length > 0 ? [warning(`source ${name}: not used before ${areSet(missing)}`)] : []
+  })
+  // Play money sells nothing.
+  const sold = sandbox ? [] : resaleTerms(catalog)
+  const open = sold.flatMap((source) => {
+    const terms = openTerms(source)
+    return terms === undefined ? [] : [warning(`source ${source.name}: ${terms}`)]
+  })
+  return [...unused, ...open]
+}
+
+/** Operations that are declared and cannot be sold yet. */
+function unservedLines({ service }: OpenRatecard, { secret }: Env): Line[] {
+  const { catalog, operations } = service.revision()
+  const without = Array.from(operations.values()).flatMap(({ operation, readiness }) => {
+    const unset = operation.sources.flatMap((name) => catalog.sources[name]?.credentials ?? [])
+    const isServed = readiness !== 'not_configured' || operation.upstream !== undefined
+    if (isServed || unset.length > 0 || operation.sources.length === 0) return []
+    return [
+      warning(`${operation.id}: not served, none of its sources is set up: ${operation.sources.join(', ')}`),
+    ]
+  })
+  const unsold = new Map<string, string[]>()
+  for (const { kind, path, operation } of catalog.routes) {
+    if (kind !== 'paid') continue
+    const unset = variablesOf(operation.upstream?.credential).filter((name) => secret(name) === undefined)
+    if (unset.length > 0) unsold.set(areSet(unset), [...(unsold.get(areSet(unset)) ?? []), path])
+  }
+  const locked = Array.from(unsold, ([credentials, [path, ...more]]) => {
+    const others = more.length === 0 ? '' : ` and ${more.length} more`
+    return warning(`${path}${others}: not served before ${credentials}`)
+  })
+  return [...without, ...locked]
+}
+
+/** How to buy something in the sandbox. */
+function trialLines(
+  { service, networks }: OpenRatecard,
+  env: Env,
+  { baseUrl, dataDir }: BannerFacts,
+): Line[] {
+  const { catalog, facts } = service.revision()
+  const first = catalog.routes.find(
+    ({ kind, operation }) => kind === 'paid' && facts.available(operation) && operation.method === 'GET',
+  )
+  if (first === undefined) return []
+  const wallet = dataDir === env.dataDir ? '' : `DATA_DIR='${dataDir}' `
+  const call = `${wallet}npx ratecard pay '${baseUrl}${sampleCall(first)}'`
+  const { x402 } = catalog.payments
+  const [svm] = x402 === undefined ? [] : networks.svm.of(x402)
+  return [
+    info(`try: ${call}`),
+    ...(svm === undefined
+      ? []
+      : [info(`on ${svm.network.title}: ${call} --network ${svm.network.nickname}`)]),
+  ]
+}
+
+function addressLines(env: Env, { baseUrl }: BannerFacts): Line[] {
+  return env.baseUrl === undefined
+    ? [
+        warning(
+          `BASE_URL is not set: challenges and documents say ${baseUrl}, which only this machine can reach`,
+        ),
+      ]
+    : []
 }
 
 /** Newer versions sign for a fork of Tempo that anvil does not have yet. */

@@ -1,4 +1,4 @@
-import { schemesOf, type AllNetworks } from '../engine/app/compose.ts'
+import { schemesOf, type AllNetworks } from '../engine/app/all-networks.ts'
 import type { Catalog } from '../engine/catalog/catalog.ts'
 import { VARIABLES } from '../engine/app/option-names.ts'
 import { findNetwork } from '../engine/base/networks.ts'

@@ -1,7 +1,7 @@
 import { EnvError } from '../env/env-error.ts'
 import type { CommandLine, Terminal } from '../engine/service-definition.ts'
 import { help, overview, type Program, usage } from './help.ts'
-import { type ParsedLine, parseLine } from './parse.ts'
+import { type ParsedLine, parseLine } from './parse-line.ts'
 import { UsageError } from './usage-error.ts'
 
 /** sysexits.h EX_USAGE: the command line itself is wrong. */

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Period, type Sum, sumsBy, totalsIn } from './figures.ts'
+import { type Period, type Sum, sumsBy, totalsIn } from './sale-sums.ts'
 import type { ConsoleSources } from './sources.ts'
 
 /** How long a page waits for what is counted, and how long it is shown before it is counted again. */

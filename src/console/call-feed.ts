@@ -22,7 +22,7 @@ export interface FeedCall {
 const MOST_CALLS = 60
 /** How long after a 402 a payment is taken for the one of that call: programs sign at once. */
 const LINKED_MS = 15_000
-/** A payment that is older is none of a call that goes on. */
+/** The call of a payment that is older is over. */
 const OLD_MS = 600_000
 
 /** The newest calls of this process, in which each fills in while it goes on. */
@@ -65,7 +65,6 @@ export class CallFeed {
     if (previous.state === next.state && previous.receipt === next.receipt) return
     const { id, operation, createdAt, receipt, settledAt, state, updatedAt } = next
     const known = this.#calls.get(id)
-    // A change of a payment that is long over is none of a call.
     if (known === undefined && this.#now() - createdAt > OLD_MS) return
     const call = known ?? {
       ...NEW,
@@ -121,7 +120,7 @@ export class CallFeed {
   }
 }
 
-/** Says of a call that it goes on as the call of a payment. */
+/** The trouble of a call that goes on under the id of its payment. */
 export const MOVED = 'moved'
 
 const NEW = {

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AccessRecord } from '../engine/base/access-record.ts'
 import { listen } from '../engine/http/server.ts'
 import type { PaymentRecord } from '../engine/ledger/payment-record.ts'
@@ -7,7 +7,9 @@ import { CallFeed } from './call-feed.ts'
 import { watchEventLoop } from './event-loop-delay.ts'
 import { EventStreams } from './event-streams.ts'
 import { brandFile, frameOf, printMessage, SECURITY_HEADERS } from './frame.ts'
+import { RefundQueue } from './refund-queue.ts'
 import type { ConsoleSources } from './sources.ts'
+import type { View, ViewRequest } from './view.ts'
 import { describeFault, printFault } from './view-fault.ts'
 import { viewAt, VIEWS } from './views.ts'
 import { callHtml, figureHtml, todaysFigures } from './views/now.ts'
@@ -43,10 +45,26 @@ export function createConsole(settings: ConsoleSettings, now: () => number): Con
   const access = new ConsoleAccess(random, settings.keys)
   const feed = new CallFeed(now)
   const streams = new EventStreams()
+  const refunds = new RefundQueue()
   const closing: (() => void)[] = []
   let shown: ConsoleSources | undefined
   let port = 0
   const announceEntrance = (): void => announce(`http://${HOST}:${port}${access.entrance}`)
+
+  /** Lets a browser in that has the token of the announced address. */
+  const enter = (response: ServerResponse, token: string | null, headers: IncomingHttpHeaders): void => {
+    const cookie = access.enter(token, headers)
+    if (cookie === undefined)
+      return refuse(
+        response,
+        403,
+        'This address was used before, or is not one of this console. The log of the server has the next one.',
+      )
+    response.setHeader('Set-Cookie', cookie)
+    announceEntrance()
+    // A redirect would be part of the visit from wherever the address was opened, and would carry no cookie.
+    sendHtml(response, 200, printMessage({ title: 'Console', text: 'You are in.', next: '/' }))
+  }
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { method, headers, url = '/' } = request
@@ -59,84 +77,16 @@ export function createConsole(settings: ConsoleSettings, now: () => number): Con
       response.writeHead(200, { 'Content-Type': file.type }).end(file.bytes)
       return
     }
-    if (method === 'GET' && pathname === ENTRANCE) {
-      const cookie = access.enter(query.get('token'), headers)
-      if (cookie === undefined)
-        return refuse(
-          response,
-          403,
-          'This address was used before, or is not one of this console. The log of the server has the next one.',
-        )
-      response.setHeader('Set-Cookie', cookie)
-      announceEntrance()
-      // A redirect would be part of the visit from wherever the address was opened, and would carry no cookie.
-      return sendHtml(response, 200, printMessage({ title: 'Console', text: 'You are in.', next: '/' }))
-    }
+    if (method === 'GET' && pathname === ENTRANCE) return enter(response, query.get('token'), headers)
     if (!access.hasEntered(headers) || !isOwnRequest(method, headers))
       return refuse(response, 403, 'Open the console by the address that the server prints.')
     if (shown === undefined) return refuse(response, 503, 'The service is starting.')
-    if (method === 'POST') return takeRefund(shown, response, pathname)
+    if (method === 'POST') return sendRefund(refunds, shown, response, pathname)
     if (method !== 'GET') return refuse(response, 405, 'The console is read with GET.')
     if (pathname === '/events') return streams.open(response)
     const found = viewAt(pathname)
     if (found === undefined) return refuse(response, 404, 'The console has no such page.')
-    const { view, rest } = found
-    const sources = shown
-    const made = await view.show({ sources, feed, query, rest }).catch(async (fault: unknown) => {
-      report(fault)
-      return { kind: 'fault', context: await describeFault(sources) } as const
-    })
-    switch (made.kind) {
-      case 'page':
-        return sendHtml(
-          response,
-          200,
-          view.print({ ...made.context, page: frameOf(view, made.title, sources, VIEWS) }),
-        )
-      case 'fault':
-        return sendHtml(
-          response,
-          503,
-          printFault({ ...made.context, title: view.title, page: frameOf(view, view.title, sources, VIEWS) }),
-        )
-      case 'missing':
-        return refuse(response, 404, made.what)
-      case 'elsewhere':
-        response.writeHead(303, { Location: made.path }).end()
-        return
-      case 'file':
-        response
-          .writeHead(200, {
-            'Content-Type': 'text/csv; charset=utf-8',
-            'Content-Disposition': `attachment; filename="${made.name}"`,
-          })
-          .end(made.text)
-    }
-  }
-
-  /** Refunds are sent one after the other: they use one account. */
-  let sending: Promise<unknown> = Promise.resolve()
-  const takeRefund = async (
-    sources: ConsoleSources,
-    response: ServerResponse,
-    path: string,
-  ): Promise<void> => {
-    const [, id = ''] = REFUND_PATH.exec(path) ?? []
-    const { ledger, refund } = sources
-    if (refund === undefined)
-      return refuse(response, 403, 'No refund can be sent: REFUND_PRIVATE_KEY is not set.')
-    const result = sending.then(async () => {
-      const record = await ledger.find(id)
-      return record === undefined ? undefined : refund(record)
-    })
-    sending = result.catch(() => undefined)
-    const made = await result
-    if (made === undefined) return refuse(response, 404, 'This ledger has no such payment.')
-    const query = new URLSearchParams(
-      made.kind === 'refused' ? { reason: made.reason } : { refund: made.kind },
-    )
-    const back = made.kind === 'refused' ? `/payments/${id}/refund` : `/payments/${id}`
-    response.writeHead(303, { Location: `${back}?${query.toString()}` }).end()
+    return showView(response, found.view, { sources: shown, feed, query, rest: found.rest }, report)
   }
 
   const server = createServer((request, response) => {
@@ -182,6 +132,66 @@ export function createConsole(settings: ConsoleSettings, now: () => number): Con
 
 /** How often the figures of open pages are sent again. */
 const RENEWED_MS = 3_000
+
+/** Sends the page of a view, or why it cannot be made. */
+async function showView(
+  response: ServerResponse,
+  view: View,
+  request: ViewRequest,
+  report: (fault: unknown) => void,
+): Promise<void> {
+  const { sources } = request
+  const made = await view.show(request).catch(async (fault: unknown) => {
+    report(fault)
+    return { kind: 'fault', context: await describeFault(sources) } as const
+  })
+  switch (made.kind) {
+    case 'page':
+      return sendHtml(
+        response,
+        200,
+        view.print({ ...made.context, page: frameOf(view, made.title, sources, VIEWS) }),
+      )
+    case 'fault':
+      return sendHtml(
+        response,
+        503,
+        printFault({ ...made.context, title: view.title, page: frameOf(view, view.title, sources, VIEWS) }),
+      )
+    case 'missing':
+      return refuse(response, 404, made.what)
+    case 'elsewhere':
+      response.writeHead(303, { Location: made.path }).end()
+      return
+    case 'file':
+      response
+        .writeHead(200, {
+          'Content-Type': 'text/csv; charset=utf-8',
+          'Content-Disposition': `attachment; filename="${made.name}"`,
+        })
+        .end(made.text)
+  }
+}
+
+/** Sends the refund of a path, and the browser to what became of it. */
+async function sendRefund(
+  refunds: RefundQueue,
+  { ledger, refund }: ConsoleSources,
+  response: ServerResponse,
+  path: string,
+): Promise<void> {
+  const [, id = ''] = REFUND_PATH.exec(path) ?? []
+  if (refund === undefined)
+    return refuse(response, 403, 'No refund can be sent: REFUND_PRIVATE_KEY is not set.')
+  const made = await refunds.add(async () => {
+    const record = await ledger.find(id)
+    return record === undefined ? undefined : refund(record)
+  })
+  if (made === undefined) return refuse(response, 404, 'This ledger has no such payment.')
+  const query = new URLSearchParams(made.kind === 'refused' ? { reason: made.reason } : { refund: made.kind })
+  const back = made.kind === 'refused' ? `/payments/${id}/refund` : `/payments/${id}`
+  response.writeHead(303, { Location: `${back}?${query.toString()}` }).end()
+}
 
 function refuse(response: ServerResponse, status: number, text: string): void {
   sendHtml(response, status, printMessage({ title: 'Console', text, next: '' }))

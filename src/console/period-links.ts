@@ -1,5 +1,5 @@
 import type { TemplateContext } from '../engine/documents/template.ts'
-import { type Period, PERIODS } from './figures.ts'
+import { type Period, PERIODS } from './sale-sums.ts'
 
 /** Links of a view to its periods. */
 export function periodLinks(path: string, { days: shown }: Period): readonly TemplateContext[] {

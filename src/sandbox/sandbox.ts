@@ -4,7 +4,7 @@ import { bytesToHex, getAddress, type Address, type Hex } from '../vendor/viem.t
 import { privateKeyToAddress } from '../vendor/viem-accounts.ts'
 import { adoptChains, startChains, type Chains } from './chains.ts'
 import type { EvmChain } from './evm/chain.ts'
-import { lock } from './lock.ts'
+import { lock } from './directory-lock.ts'
 import { readState, writeSecret, type SandboxState } from './state.ts'
 import { SVM_NETWORK, type SvmChain } from './svm/chain.ts'
 import { encodeBase58 } from '../engine/base/base58.ts'

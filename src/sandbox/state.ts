@@ -1,7 +1,7 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import type { Address, Hex } from '../vendor/viem.ts'
 import { isAddress } from '../engine/base/address.ts'
-import type { NodeRecord } from './connection.ts'
+import type { NodeRecord } from './node-connection.ts'
 import { isSvmAddress } from '../engine/base/base58.ts'
 import { openSvmAccount } from '../engine/base/svm-signature.ts'
 import type { EvmChainRecord } from './evm/chain.ts'

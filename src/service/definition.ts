@@ -44,7 +44,7 @@ import { Gamestore, LIVE_GAMESTORE } from './sources/gamestore.ts'
 import { Igdb, LIVE_IGDB } from './sources/igdb.ts'
 import { Sanctions, type SanctionsOptions } from './sources/sanctions.ts'
 import { LanguageModel, LIVE_MODEL } from './sources/model.ts'
-import type { SearchEngine } from './sources/search.ts'
+import type { SearchEngine } from './sources/search-engine.ts'
 import { LIVE_SEARXNG, Searxng } from './sources/searxng.ts'
 import { LIVE_STEAMSPY, SteamSpy } from './sources/steamspy.ts'
 import { MailServers } from './sources/mail-servers.ts'
@@ -52,7 +52,7 @@ import { Rdap } from './sources/rdap.ts'
 import type { MetricsBySource } from './sources/source-metrics.ts'
 import { LIVE_TWITCH, Twitch } from './sources/twitch.ts'
 import { STAND_IN_CREDENTIALS, TwitchAccess, type Credentials } from './sources/twitch/access-token.ts'
-import type { Runtime } from './sources/runtime.ts'
+import type { Runtime } from './sources/source-runtime.ts'
 
 /** The outside of the service: where its sources are, and what they are called in answers. */
 export interface ServiceDeps extends SourceUrls {

@@ -15,7 +15,7 @@ import { Egress } from './sources/egress.ts'
 import type { Wire } from './sources/egress/connection.ts'
 import { LISTS, STAND_IN_LISTS } from './sources/sanctions/lists.ts'
 import type { MetricsBySource } from './sources/source-metrics.ts'
-import type { Runtime } from './sources/runtime.ts'
+import type { Runtime } from './sources/source-runtime.ts'
 
 type Context = ServiceContext<Settings>
 

@@ -3,7 +3,7 @@ import { argv } from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'csv-parse/sync'
 import { readName } from '../../dist/service/sources/sanctions/name.js'
-import { readList } from '../../dist/service/sources/sanctions/reading.js'
+import { readList } from '../../dist/service/sources/sanctions/list-reader.js'
 import { NameIndex } from '../../dist/service/sources/sanctions/name-index.js'
 
 /**

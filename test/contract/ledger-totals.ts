@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import type { Ledger } from '../../src/engine/ledger/ledger.ts'
 import type { PaymentRecord } from '../../src/engine/ledger/payment-record.ts'
 import type { DailyTotal, TotalKind } from '../../src/engine/ledger/sales-totals.ts'
-import type { SearchTerm } from '../../src/engine/ledger/search.ts'
+import type { SearchTerm } from '../../src/engine/ledger/search-term.ts'
 import { openLedger } from '../fixtures/ledger/open.ts'
 import { makeRecord, nextRecord } from '../support/payment-records.ts'
 

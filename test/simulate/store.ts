@@ -4,7 +4,7 @@ import { casToken, isUndelivered, paymentId, queueOf } from '../../src/engine/le
 import type { PaymentRecord } from '../../src/engine/ledger/payment-record.ts'
 import { decodeRecord, encodeRecord } from '../../src/engine/ledger/record-codec.ts'
 import { nameText, totalChanges, type DailyTotal } from '../../src/engine/ledger/sales-totals.ts'
-import { fitsSearch } from '../../src/engine/ledger/search.ts'
+import { fitsSearch } from '../../src/engine/ledger/search-term.ts'
 import type { SchemeStateChange } from '../../src/engine/ledger/scheme-state.ts'
 
 interface Held {

@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../../engine/base/json.ts'
 import { isLoopback } from '../../engine/base/loopback.ts'
-import { type Answer, request } from '../request.ts'
+import { type Answer, request } from '../http-call.ts'
 
 /** A tool of a remote server. */
 export interface RemoteTool {

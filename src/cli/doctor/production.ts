@@ -5,10 +5,17 @@ import { handlersFor } from '../load-handlers.ts'
 import { baseUrlOf, paymentConfig } from '../payment-config.ts'
 import { previewNetworks } from '../preview.ts'
 import { clean } from '../../command-line/printable.ts'
-import { checkChains } from './chains.ts'
+import { checkChains } from './chain-checks.ts'
 import { checkPublicAddress } from './public-address.ts'
-import { checkSite } from './site.ts'
-import { checkHeaders, checkMetered, checkMoney, checkOwner, checkStores, checkTerms } from './settings.ts'
+import { checkSite } from './site-check.ts'
+import {
+  checkHeaders,
+  checkMetered,
+  checkMoney,
+  checkOwner,
+  checkStores,
+  checkTerms,
+} from './setting-checks.ts'
 import { printResults, type CheckResult } from './check-result.ts'
 
 /** Everything that real money depends on, looked at before the first of it comes; nothing is paid or changed. */

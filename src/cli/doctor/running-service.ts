@@ -8,9 +8,9 @@ import { handlersFor } from '../load-handlers.ts'
 import { columns, linesFor } from '../terminal-text.ts'
 import { clean, cleanText } from '../../command-line/printable.ts'
 import { documentPlaces } from '../openapi-document.ts'
-import { checkDocuments, checkRevisions, openOpenapi, readChallenges } from './answers.ts'
-import { compareClaims, type Mismatch, type RouteClaims } from './route-claims.ts'
-import { catalogClaims, challengeClaims, openapiClaims } from './service-claims.ts'
+import { checkDocuments, checkRevisions, openOpenapi, readChallenges } from './service-answers.ts'
+import { compareStatements, type Mismatch, type DocumentStatements } from './route-statements.ts'
+import { catalogStatements, challengeStatements, openapiStatements } from './service-statements.ts'
 
 /**
  * Checks what can differ on a running service: whether it and its documents can be reached, which revision of the
@@ -21,35 +21,39 @@ export async function examineService(call: Call, target: string): Promise<number
   const { terminal, flags } = call
   const origin = originOf(target)
   const catalog = await declaredCatalog(call)
-  const declared = catalog === undefined ? undefined : catalogClaims(catalog)
+  const declared = catalog === undefined ? undefined : catalogStatements(catalog)
   const opened = await openOpenapi(origin)
   if (typeof opened === 'string') {
     terminal.err(`ratecard doctor: ${clean(opened)}`)
     return 1
   }
   const { document, openapi } = opened
-  const first = openapiClaims(document, openapi)
+  const first = openapiStatements(document, openapi)
   const sold = soldPaths(declared ?? first)
   const challenges = await readChallenges(origin, openapi, sold, (path) => terminal.progress(clean(path)))
   const places = documentPlaces(openapi)
   const [health] = places.get('health') ?? []
-  const claims = [
+  const statements = [
     ...(declared === undefined ? [] : [declared]),
     first,
-    ...challengeClaims(challenges.challenges),
+    ...challengeStatements(challenges.challenges),
   ]
   const differences: Mismatch[] = [
     ...challenges.differences,
     ...(await checkDocuments(origin, places)),
     ...(health === undefined ? [] : await checkRevisions(origin, health, catalog?.revision)),
-    ...compareClaims(claims),
+    ...compareStatements(statements),
   ]
-  const names = claims.map((each) => each.document)
+  const names = statements.map((each) => each.document)
   if (flags.given('json'))
     terminal.out(
-      JSON.stringify({ url: origin, routes: first.claims.size, compared: names, differences }, cleanText, 2),
+      JSON.stringify(
+        { url: origin, routes: first.statements.size, compared: names, differences },
+        cleanText,
+        2,
+      ),
     )
-  else tell(call, { routes: first.claims.size, names, differences })
+  else tell(call, { routes: first.statements.size, names, differences })
   return differences.length === 0 ? 0 : 1
 }
 
@@ -69,8 +73,8 @@ async function declaredCatalog(call: Call): Promise<Catalog | undefined> {
   return loadCatalog(file, { documents: documentNames, handlers }).catalog
 }
 
-function soldPaths({ claims }: RouteClaims): string[] {
-  return [...claims].filter(([, claim]) => claim.get('price') !== 'free').map(([path]) => path)
+function soldPaths({ statements }: DocumentStatements): string[] {
+  return [...statements].filter(([, statement]) => statement.get('price') !== 'free').map(([path]) => path)
 }
 
 interface Finding {

@@ -2,14 +2,14 @@ import { isJsonObject, type Json, type JsonObject } from '../../engine/base/json
 import { at, membersAt, textAt } from '../json-access.ts'
 import type { Draft } from '../route-yaml.ts'
 import { answerOf, type Answer, responsesOf } from './answer.ts'
-import { credentialOf, credentialOfKey, isCredential } from './credential.ts'
+import { credentialOf, credentialOfKey, isCredential } from './wanted-credential.ts'
 import { shorten, snake, uniqueNames } from './names.ts'
 import { ownOperations } from './own-operations.ts'
 import { draftOf, type Kept, mapParameter, type Mapped, type Named } from './parameter.ts'
 import { brokenIn, type BrokenReferences, follow } from './reference.ts'
 import { bodyOf, convertBody, type ConvertedBody } from './request-body.ts'
 import { freePath, routePath, takenPaths, upstreamOf } from './route-path.ts'
-import { serverOf } from './server.ts'
+import { serverOf } from './upstream-server.ts'
 
 /** What becomes of one operation of an API. */
 export type Converted = ConvertedRoute | LeftOperation

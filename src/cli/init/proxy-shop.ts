@@ -13,8 +13,8 @@ import type { Shown } from './example.ts'
 import { convertOperations, type Converted, type ConvertedRoute, type Filter } from './operation.ts'
 import { type BrokenReferences, follow } from './reference.ts'
 import { importTable } from './report.ts'
-import { NOWHERE, serverOf } from './server.ts'
-import { commonFiles, type PackageSource } from './shop.ts'
+import { NOWHERE, serverOf } from './upstream-server.ts'
+import { commonFiles, type PackageSource } from './project-files.ts'
 
 export interface ProxyShop {
   readonly files: Files

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../engine/base/json.ts'
 import { at, membersAt, textAt } from '../json-access.ts'
 import type { Draft } from '../route-yaml.ts'
-import { isCredential } from './credential.ts'
+import { isCredential } from './wanted-credential.ts'
 import { findExample, type Shown, shownIn } from './example.ts'
 import { bundle, validatorOf } from './json-schema.ts'
 import { FORM_TYPE, JSON_TYPE, PLAIN_TYPE } from './media-type.ts'

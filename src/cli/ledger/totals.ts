@@ -2,7 +2,7 @@ import { countOf } from '../../engine/base/words.ts'
 import type { Call } from '../command.ts'
 import { withLedger } from '../payments/open-ledger.ts'
 
-/** Totals change with the records that they are of; this makes them anew, should they ever differ. */
+/** Works the totals out again from the records. Each change of a record changes them, so they differ after a fault only. */
 export async function rebuildTotals(call: Call): Promise<number> {
   const { flags, terminal } = call
   return withLedger(call, async (ledger) => {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { openNetworks } from '../../engine/app/compose.ts'
+import { openNetworks } from '../../engine/app/all-networks.ts'
 import { VARIABLES } from '../../engine/app/option-names.ts'
 import { systemRuntime } from '../../engine/base/runtime.ts'
 import { countOf } from '../../engine/base/words.ts'
@@ -8,7 +8,7 @@ import { documentNames } from '../../engine/documents/all.ts'
 import type { Call } from '../command.ts'
 import { baseUrlOf, paymentConfig } from '../payment-config.ts'
 import { withLedger } from './open-ledger.ts'
-import { spellAmount } from './row.ts'
+import { spellAmount } from './payment-row.ts'
 
 /** Claims what all channels owe and has it paid out. Exits 1 when a channel could not be claimed. */
 export async function claimPayments(call: Call): Promise<number> {

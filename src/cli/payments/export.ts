@@ -14,7 +14,7 @@ import {
 } from '../../engine/receipts/receipt-signer.ts'
 import { baseUrlOf } from '../payment-config.ts'
 import { dataDirOf, withLedger } from './open-ledger.ts'
-import { feeOf, isoTime, spellAmount, usageOf } from './row.ts'
+import { feeOf, isoTime, spellAmount, usageOf } from './payment-row.ts'
 import { payerFilterOf } from './payer-filter.ts'
 import { parsePastTime, parseTime } from './parse-time.ts'
 

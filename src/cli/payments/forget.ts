@@ -6,7 +6,7 @@ import { UsageError } from '../../command-line/usage-error.ts'
 import { countOf } from '../../engine/base/words.ts'
 import { withLedger } from './open-ledger.ts'
 import { parsePastTime } from './parse-time.ts'
-import { isoTime } from './row.ts'
+import { isoTime } from './payment-row.ts'
 
 /** Deletes what a payer has bought, and says what stays. Exits 1 when some payments are not finished. */
 export async function forgetPayments(call: Call): Promise<number> {

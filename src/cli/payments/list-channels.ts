@@ -3,7 +3,7 @@ import { countOf } from '../../engine/base/words.ts'
 import type { Call } from '../command.ts'
 import { tableFor } from '../terminal-text.ts'
 import { withLedger } from './open-ledger.ts'
-import { isoTime, spellAmount } from './row.ts'
+import { isoTime, spellAmount } from './payment-row.ts'
 
 const HEADS = ['CHANNEL', 'NETWORK', 'PAYER', 'DEPOSITED', 'CHARGED', 'UNCLAIMED', 'SINCE', 'STATE']
 const SHORT = ['PAYER', 'UNCLAIMED', 'STATE']

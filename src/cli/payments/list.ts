@@ -9,7 +9,7 @@ import { clean } from '../../command-line/printable.ts'
 import type { Call, Terminal } from '../command.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
 import { withLedger } from './open-ledger.ts'
-import { rowOf, type PaymentRow, isoTime, spellAmount } from './row.ts'
+import { rowOf, type PaymentRow, isoTime, spellAmount } from './payment-row.ts'
 import { payerFilterOf } from './payer-filter.ts'
 import { parsePastTime } from './parse-time.ts'
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { loadCatalog } from '../../engine/catalog/load-catalog.ts'
-import { openLedger } from '../../engine/app/compose.ts'
+import { openLedger } from '../../engine/app/open-stores.ts'
 import { findSvmNetwork } from '../../engine/base/networks.ts'
 import { documentNames } from '../../engine/documents/all.ts'
 import type { Ledger } from '../../engine/ledger/ledger.ts'

@@ -4,7 +4,7 @@ import type { Call } from '../command.ts'
 import { UsageError } from '../../command-line/usage-error.ts'
 import { countOf } from '../../engine/base/words.ts'
 import { withLedger } from './open-ledger.ts'
-import { isoTime } from './row.ts'
+import { isoTime } from './payment-row.ts'
 import { parsePastTime } from './parse-time.ts'
 
 export async function prunePayments(call: Call): Promise<number> {

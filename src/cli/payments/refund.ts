@@ -12,7 +12,7 @@ import { clean } from '../../command-line/printable.ts'
 import { readRefundKeys } from '../../sandbox/sandbox.ts'
 import { chainsOf, dataDirOf, withLedger } from './open-ledger.ts'
 import { refundKeysOf } from './refund-keys.ts'
-import { rowOf, type PaymentRow } from './row.ts'
+import { rowOf, type PaymentRow } from './payment-row.ts'
 
 /** What became of one refund, as `--json` prints it. */
 interface RefundRow extends Pick<

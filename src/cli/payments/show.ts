@@ -11,7 +11,7 @@ import { UsageError } from '../../command-line/usage-error.ts'
 import { factsFor, linesFor } from '../terminal-text.ts'
 import { clean } from '../../command-line/printable.ts'
 import { withLedger } from './open-ledger.ts'
-import { feeOf, isoTime, rowOf } from './row.ts'
+import { feeOf, isoTime, rowOf } from './payment-row.ts'
 
 export async function showPayment(call: Call): Promise<number> {
   const { positionals, flags, terminal } = call
@@ -31,8 +31,8 @@ export async function showPayment(call: Call): Promise<number> {
     const story = { means: clean(means), advice: clean(advice) }
     if (flags.given('json')) terminal.out(JSON.stringify({ ...facts, ...story }, null, 2))
     else {
-      const told = linesFor(terminal, `${story.means}\nTo do: ${story.advice}.`)
-      terminal.out(`${factsFor(terminal, rowsOf(facts))}\n\n${told}`)
+      const text = linesFor(terminal, `${story.means}\nTo do: ${story.advice}.`)
+      terminal.out(`${factsFor(terminal, rowsOf(facts))}\n\n${text}`)
     }
     return 0
   })

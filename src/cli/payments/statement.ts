@@ -10,7 +10,7 @@ import { linesFor, tableFor } from '../terminal-text.ts'
 import { countOf } from '../../engine/base/words.ts'
 import { csvLine } from './export.ts'
 import { withLedger } from './open-ledger.ts'
-import { spellAmount } from './row.ts'
+import { spellAmount } from './payment-row.ts'
 
 /** One month of the ledger: sales, refunds and gas of each network and asset, as rows of their own. */
 export async function printStatement(call: Call): Promise<number> {

@@ -1,7 +1,7 @@
 import { countOf } from '../../engine/base/words.ts'
 import { buyersIn } from '../buyer-sums.ts'
 import { csvOf } from '../csv.ts'
-import { type Sum, periodOf } from '../figures.ts'
+import { type Sum, periodOf } from '../sale-sums.ts'
 import { barRows } from '../bar-rows.ts'
 import { periodLinks } from '../period-links.ts'
 import { defineView, page } from '../view.ts'

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises'
 import { formatCoin } from '../../engine/chains/evm/gas-balance.ts'
 import { eventLoopDelay } from '../event-loop-delay.ts'
 import { troubleOf } from '../network-trouble.ts'
-import { channelRows, channelsByNetwork } from '../channels.ts'
+import { channelRows, channelsByNetwork } from '../channel-rows.ts'
 import { defineView, page } from '../view.ts'
 import { bytes, elapsed } from '../wording.ts'
 

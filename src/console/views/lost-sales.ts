@@ -7,7 +7,7 @@ import {
   type Visitor,
 } from '../../engine/usage/sales-funnel.ts'
 import { ERRORS, type ErrorCode } from '../../engine/base/errors.ts'
-import { periodOf } from '../figures.ts'
+import { periodOf } from '../sale-sums.ts'
 import { periodLinks } from '../period-links.ts'
 import { defineView, page } from '../view.ts'
 import { grouped, percent } from '../wording.ts'

@@ -1,13 +1,14 @@
 import { hasSoundChecksum, isAddress, sameAddress } from '../base/address.ts'
 import { usesTestNetworks, type Catalog } from '../catalog/catalog.ts'
-import type { AllNetworks, PaymentConfig } from './compose.ts'
+import type { AllNetworks } from './all-networks.ts'
+import type { PaymentConfig } from './options.ts'
 import type { PaymentOptions } from './ratecard-options.ts'
 import type { SettingNames } from '../payment/setting-names.ts'
 import { findSvmNetwork } from '../base/networks.ts'
 import { readCdpKey } from '../x402/facilitators/cdp-token.ts'
 import { addressOfKey } from '../chains/evm/signature.ts'
 
-/** The settings that payments require, by name; MPP alone is sufficient. */
+/** A sentence for each setting that payments need and that is missing; MPP alone is sufficient. */
 export function missingConfig(
   { payments, routes }: Catalog,
   {

@@ -2,10 +2,11 @@ import { isAddress } from '../base/address.ts'
 import { didYouMean } from '../catalog/issue.ts'
 import { isSvmAddress } from '../base/base58.ts'
 import { findNetwork, findSvmNetwork, NETWORKS, SVM_NETWORKS, TEMPO_NETWORKS } from '../base/networks.ts'
-import { openSvmAccount } from '../base/svm-signature.ts'
+import { openSvmAccount, type SvmAccount } from '../base/svm-signature.ts'
 import { canonicalPath } from '../http/request-target.ts'
-import type { PaymentConfig } from './compose.ts'
-import { OPTION_NAMES, type RatecardOptions } from './ratecard-options.ts'
+import type { FacilitatorAccess } from '../x402/facilitators/facilitator-client.ts'
+import type { OpenScheme } from '../x402/scheme.ts'
+import { OPTION_NAMES, type PaymentOptions, type RatecardOptions } from './ratecard-options.ts'
 import { OPTIONS, type OptionNames } from './option-names.ts'
 
 /**
@@ -40,37 +41,77 @@ const KNOWN: Readonly<Record<string, readonly string[]>> = {
   runtime: ['now', 'random', 'sleep', 'fetch'],
 }
 
+/** Payees, and what settlement requires. */
+export interface PaymentConfig {
+  /** On EVM networks; empty when not set. */
+  readonly payTo: string
+  /** On Solana; empty when not set. */
+  readonly payToSolana?: string
+  /** JSON-RPC endpoints by chain id. */
+  readonly rpcUrls: Readonly<Record<number, string>>
+  /** JSON-RPC endpoints of Solana by CAIP-2 id. */
+  readonly svmRpcUrls?: Readonly<Record<string, string>>
+  /** Pay the fees of settlements on Solana: offers name the first one. */
+  readonly feePayers?: readonly SvmAccount[]
+  readonly signerKeys: readonly `0x${string}`[]
+  /** Sign claims of channels: the present one first. */
+  readonly channelKeys?: readonly `0x${string}`[]
+  /** Settle on networks without a signer; in order of preference. */
+  readonly facilitators: readonly FacilitatorAccess[]
+  readonly mppRecipient: string | undefined
+  /** The first one signs challenges, all are accepted. */
+  readonly mppSecretKeys: readonly string[]
+  /** Seeds of Ed25519: the first one signs receipts, all are published. */
+  readonly receiptKeys?: readonly `0x${string}`[]
+  /** Schemes of x402 besides those that are built in. */
+  readonly schemes?: readonly OpenScheme[]
+}
+
+/** Records a problem of an option unless it is right. */
+type Check = (isRight: boolean, option: string, sentence: string) => void
+
 /** Throws `OptionError` with all errors; how options work together is checked when the networks are opened. */
 export function readPayments(options: RatecardOptions, names: OptionNames = OPTIONS): PaymentConfig {
   const problems: string[] = []
-  const check = (isRight: boolean, option: string, sentence: string): void => {
+  const check: Check = (isRight, option, sentence) => {
     if (!isRight) problems.push(`${option} ${sentence}`)
   }
-  const checkNames = (value: unknown, at: string): void => {
-    if (value === undefined) return
-    if (typeof value !== 'object' || value === null) return check(false, at || 'options', 'must be an object')
-    const known = KNOWN[at] ?? []
-    for (const name of Object.keys(value).filter((each) => !known.includes(each)))
-      check(false, at === '' ? name : `${at}.${name}`, `is not an option${didYouMean(name, known)}`)
-  }
-  checkNames(options, '')
+  checkNames(options, '', check)
   if (problems.includes('options must be an object')) throw new OptionError(problems)
-  const {
-    catalog,
-    baseUrl,
-    basePath,
-    handlers = {},
-    service,
-    payments = {},
-    ledger,
-    cache,
-    dataDir,
-    ledgerReplicas = 0,
-  } = options
-  checkNames(payments, 'payments')
-  checkNames(payments.x402, 'payments.x402')
-  checkNames(payments.mpp, 'payments.mpp')
-  checkNames(options.runtime, 'runtime')
+  const { payments = {} } = options
+  checkNames(payments, 'payments', check)
+  checkNames(payments.x402, 'payments.x402', check)
+  checkNames(payments.mpp, 'payments.mpp', check)
+  checkNames(options.runtime, 'runtime', check)
+  checkService(options, names, check)
+  checkStores(options, names, check)
+  const config = {
+    ...readPayees(payments, names, check),
+    ...readKeys(payments, names, check),
+    facilitators: readFacilitators(payments, names, check),
+    mppSecretKeys: readSecretKeys(payments, names, check),
+    ...readEndpoints(payments, check),
+    schemes: payments.x402?.schemes ?? [],
+  }
+  if (problems.length > 0) throw new OptionError(problems)
+  return config
+}
+
+/** Checks that the object at this path has no members but options. */
+function checkNames(value: unknown, at: string, check: Check): void {
+  if (value === undefined) return
+  if (typeof value !== 'object' || value === null) return check(false, at || 'options', 'must be an object')
+  const known = KNOWN[at] ?? []
+  for (const name of Object.keys(value).filter((each) => !known.includes(each)))
+    check(false, at === '' ? name : `${at}.${name}`, `is not an option${didYouMean(name, known)}`)
+}
+
+/** Checks what is served, and where. */
+function checkService(
+  { catalog, baseUrl, basePath, handlers = {}, service }: RatecardOptions,
+  names: OptionNames,
+  check: Check,
+): void {
   check(
     typeof catalog === 'string' ? catalog !== '' : typeof catalog?.text === 'string',
     'catalog',
@@ -96,6 +137,13 @@ export function readPayments(options: RatecardOptions, names: OptionNames = OPTI
     'service',
     'must be what defineService returns',
   )
+}
+
+function checkStores(
+  { ledger, cache, dataDir, ledgerReplicas = 0 }: RatecardOptions,
+  names: OptionNames,
+  check: Check,
+): void {
   for (const [option, url] of Object.entries({ [names.ledger]: ledger, [names.cache]: cache }))
     check(url === undefined || isUrl(url, /^rediss?:$/), option, 'must be a URL: redis://… or rediss://…')
   check(dataDir === undefined || typeof dataDir === 'string', names.dataDir, 'must be the path of a folder')
@@ -104,18 +152,13 @@ export function readPayments(options: RatecardOptions, names: OptionNames = OPTI
     'ledgerReplicas',
     'must be a whole number of replicas',
   )
-  const { x402 = {}, mpp } = payments
-  const readUrls = (urls: Readonly<Record<string, string>>, at: string): Record<number, string> =>
-    Object.fromEntries(
-      Object.entries(urls).flatMap(([name, url]): [number, string][] => {
-        const chainId = chainIdOf(name)
-        const names = [...NETWORKS, ...SVM_NETWORKS, ...TEMPO_NETWORKS].map(({ nickname }) => nickname)
-        check(chainId !== undefined, `${at}.${name}`, `is not a network${didYouMean(name, names)}`)
-        check(isUrl(url, /^https?:$/), `${at}.${name}`, 'must be a URL: https://…')
-        return chainId === undefined ? [] : [[chainId, url]]
-      }),
-    )
-  const { payTo = [], signerKeys = [], channelKeys = [], feePayerKeys = [], facilitators = [] } = x402
+}
+
+function readPayees(
+  { x402: { payTo = [] } = {}, mpp }: PaymentOptions,
+  names: OptionNames,
+  check: Check,
+): Pick<PaymentConfig, 'payTo' | 'payToSolana' | 'mppRecipient'> {
   const payees = typeof payTo === 'string' ? [payTo] : payTo
   const [evmPayees, svmPayees] = [payees.filter(isAddress), payees.filter(isSvmAddress)]
   check(
@@ -123,63 +166,92 @@ export function readPayments(options: RatecardOptions, names: OptionNames = OPTI
     names.payTo,
     'must be an address: 0x and 40 hexadecimal digits, or one of Solana in base58, or one of each',
   )
+  const mppRecipient = mpp?.recipient
   check(
-    mpp?.recipient === undefined || isAddress(mpp.recipient),
+    mppRecipient === undefined || isAddress(mppRecipient),
     names.mppRecipient,
     'must be an address: 0x and 40 hexadecimal digits',
   )
+  return { payTo: evmPayees[0] ?? '', payToSolana: svmPayees[0] ?? '', mppRecipient }
+}
+
+function readKeys(
+  { x402: { signerKeys, channelKeys, feePayerKeys = [] } = {}, receiptKeys }: PaymentOptions,
+  names: OptionNames,
+  check: Check,
+): Pick<PaymentConfig, 'feePayers' | 'signerKeys' | 'receiptKeys' | 'channelKeys'> {
   const feePayers = feePayerKeys.flatMap((key) => openSvmAccount(key) ?? [])
   check(
     feePayers.length === feePayerKeys.length,
     names.feePayers,
     'must be key pairs of Solana: 64 bytes in base58, or as a JSON array',
   )
-  const readKeys = (given: readonly string[] = [], option: string): readonly `0x${string}`[] => {
+  const keysOf = (given: readonly string[] = [], option: string): readonly `0x${string}`[] => {
     const keys = given.filter(isKey)
     check(keys.length === given.length, option, 'must be private keys: 0x and 64 hexadecimal digits')
     return keys
   }
-  const keys = readKeys(signerKeys, names.signerKeys)
-  const receiptKeys = readKeys(payments.receiptKeys, names.receiptKeys)
-  const authorizers = readKeys(channelKeys, names.channelKeys)
+  return {
+    feePayers,
+    signerKeys: keysOf(signerKeys, names.signerKeys),
+    receiptKeys: keysOf(receiptKeys, names.receiptKeys),
+    channelKeys: keysOf(channelKeys, names.channelKeys),
+  }
+}
+
+function readFacilitators(
+  { x402: { facilitators = [] } = {} }: PaymentOptions,
+  names: OptionNames,
+  check: Check,
+): PaymentConfig['facilitators'] {
   for (const { url } of facilitators)
     check(isUrl(url, /^https?:$/), `${names.facilitators}.url`, 'must be a URL: https://…')
+  return facilitators.map(({ url, token, cdp }) => ({ url, token, cdp }))
+}
+
+function readSecretKeys({ mpp }: PaymentOptions, names: OptionNames, check: Check): readonly string[] {
   const secretKeys = mpp?.secretKeys ?? []
   check(
     secretKeys.every((key) => Buffer.byteLength(key) >= 32),
     names.mppSecretKeys,
     'must be texts of at least 32 bytes',
   )
-  const svmRpcUrls = Object.fromEntries(
-    Object.entries(x402.rpcUrls ?? {}).flatMap(([name, url]) => {
-      const id = findSvmNetwork(name)?.id
-      if (id === undefined) return []
-      check(isUrl(url, /^https?:$/), `payments.x402.rpcUrls.${name}`, 'must be a URL: https://…')
-      return [[id, url]]
-    }),
-  )
-  const evmRpcUrls = Object.fromEntries(
-    Object.entries(x402.rpcUrls ?? {}).filter(([name]) => findSvmNetwork(name) === undefined),
-  )
-  const rpcUrls = {
-    ...readUrls(evmRpcUrls, 'payments.x402.rpcUrls'),
-    ...readUrls(mpp?.rpcUrls ?? {}, 'payments.mpp.rpcUrls'),
-  }
-  if (problems.length > 0) throw new OptionError(problems)
-  return {
-    payTo: evmPayees[0] ?? '',
-    payToSolana: svmPayees[0] ?? '',
-    rpcUrls,
-    svmRpcUrls,
-    feePayers,
-    signerKeys: keys,
-    channelKeys: authorizers,
-    facilitators: facilitators.map(({ url, token, cdp }) => ({ url, token, cdp })),
-    mppRecipient: mpp?.recipient,
-    mppSecretKeys: secretKeys,
-    receiptKeys,
-    schemes: x402.schemes ?? [],
-  }
+  return secretKeys
+}
+
+/** Networks of x402 are of both kinds, those of MPP are EVM networks. */
+function readEndpoints(
+  { x402, mpp }: PaymentOptions,
+  check: Check,
+): Pick<PaymentConfig, 'rpcUrls' | 'svmRpcUrls'> {
+  const ofX402 = Object.entries(x402?.rpcUrls ?? {})
+  const svm = ofX402.flatMap(([name, url]): [string, string][] => {
+    const id = findSvmNetwork(name)?.id
+    if (id === undefined) return []
+    check(isUrl(url, /^https?:$/), `payments.x402.rpcUrls.${name}`, 'must be a URL: https://…')
+    return [[id, url]]
+  })
+  const ofEvm = ofX402.filter(([name]) => findSvmNetwork(name) === undefined)
+  const evm = [
+    ...readEvmEndpoints(ofEvm, 'payments.x402.rpcUrls', check),
+    ...readEvmEndpoints(Object.entries(mpp?.rpcUrls ?? {}), 'payments.mpp.rpcUrls', check),
+  ]
+  return { rpcUrls: Object.fromEntries(evm), svmRpcUrls: Object.fromEntries(svm) }
+}
+
+/** The URLs by chain id. */
+function readEvmEndpoints(
+  urls: readonly (readonly [string, string])[],
+  at: string,
+  check: Check,
+): [number, string][] {
+  return urls.flatMap(([name, url]): [number, string][] => {
+    const chainId = chainIdOf(name)
+    const names = [...NETWORKS, ...SVM_NETWORKS, ...TEMPO_NETWORKS].map(({ nickname }) => nickname)
+    check(chainId !== undefined, `${at}.${name}`, `is not a network${didYouMean(name, names)}`)
+    check(isUrl(url, /^https?:$/), `${at}.${name}`, 'must be a URL: https://…')
+    return chainId === undefined ? [] : [[chainId, url]]
+  })
 }
 
 /** The public address of a service, without a slash at its end. */

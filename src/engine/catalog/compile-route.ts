@@ -4,7 +4,7 @@ import { compileBody } from './body.ts'
 import { bind, compileSet, ownDeclaration } from './arguments.ts'
 import type { Cache, Credential, Method, Operation, Route, Tool, Upstream } from './catalog.ts'
 import { type Compiler, compileOperation } from './compile-operation.ts'
-import { bindAlike, priceInputs } from './price/compile.ts'
+import { bindAlike, priceInputs } from './price/compile-price.ts'
 import type { DeclaredRoute, DeclaredTool } from './schema.ts'
 import { type DeclaredPlace, handlerOf, operationId, samplePath } from './check-context.ts'
 

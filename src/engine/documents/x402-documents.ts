@@ -33,7 +33,7 @@ export const x402Manifest = defineDocument('x402', (catalog, facts) => {
       origin: new URL(baseUrl).origin,
       resources: [...new Set(sold.map((route) => baseUrl + examplePath(route)))],
       instructions: howToPay(catalog, facts).join(' '),
-      // An empty list reads as a failed claim.
+      // An empty list reads as a proof that has failed.
       ownershipProofs: ownershipProofs.length === 0 ? undefined : ownershipProofs,
       payment: payment(catalog, facts, sold),
       endpoints: sold.map((route) => endpoint(catalog, facts, route)),

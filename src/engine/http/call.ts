@@ -23,7 +23,7 @@ import {
   type PurchaseProblem,
 } from '../purchase/purchase.ts'
 import { withMetrics, type RouteCounters } from '../usage/counts.ts'
-import { BUSY, type BodyReader, declaredSize, discardBody, type Received } from './body.ts'
+import { BUSY, type BodyReader, declaredSize, discardBody, type Received } from './body-reader.ts'
 import { failed, INERT, invalid, note, ok, problem, type Reply } from './reply.ts'
 import { disconnectSignal } from './buyer-connections.ts'
 import { bodyTerms, UNPAID, type Reason } from './payment-required.ts'

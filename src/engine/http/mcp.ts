@@ -1,17 +1,18 @@
 import { Readable } from 'node:stream'
 import type { Context, Middleware } from 'koa'
-import { detailOf, isProbe, type Observe } from '../base/access-record.ts'
+import { detailOf, isProbe, type AccessRecord, type Observe } from '../base/access-record.ts'
 import type { Cache } from '../cache/cache.ts'
 import { COMMON_CARD_PATH, MCP_PATH, serverCardPath } from '../documents/mcp-servers.ts'
 import { isJsonObject } from '../base/json.ts'
-import { answerCall, type ToolCallDeps } from '../mcp/call.ts'
+import { answerCall, type Answered, type ToolCallDeps } from '../mcp/call.ts'
 import { handleMessage, hostsOf, isServedAt, parseMessage, serverAt, type AnswerCall } from '../mcp/server.ts'
 import type { ToolServer } from '../mcp/tool-server.ts'
 import { fixedPrice } from '../payment/call-price.ts'
+import type { ServedOperation } from '../purchase/execution.ts'
 import type { PurchaseDeps } from '../purchase/request.ts'
 import { type UsageStore } from '../usage/usage-store.ts'
 import { soldName } from '../usage/counts.ts'
-import { BUSY, type BodyReader, discardBody, TOO_DEEP, TOO_MANY } from './body.ts'
+import { BUSY, type BodyReader, discardBody, TOO_DEEP, TOO_MANY } from './body-reader.ts'
 import { CORS } from './cors.ts'
 import { note } from './reply.ts'
 import { disconnectSignal } from './buyer-connections.ts'
@@ -78,8 +79,8 @@ function commonServer({ commonTools }: Revision, path: string): ToolServer | und
 }
 
 async function answerMessage(settings: McpSettings, ctx: Context, server: ToolServer): Promise<void> {
-  const { revision, purchases, cache } = settings.serving.now
-  const { facts } = revision
+  const serving = settings.serving.now
+  const { facts } = serving.revision
   const hosts = hostsOf([facts.baseUrl, ...facts.mcpServers.values()], settings.bound())
   if (!isServedAt(ctx.host, hosts)) return refuse(ctx, 403, -32000, 'this Host is not served here')
   ctx.set(CORS)
@@ -89,28 +90,75 @@ async function answerMessage(settings: McpSettings, ctx: Context, server: ToolSe
     return
   }
   await settings.deliveries.confirm(ctx.req.socket)
-  const limit = server.largestMessage
-  const read = ctx.method === 'POST' ? await settings.bodies.read(ctx.req, ctx.res, limit, 'json') : undefined
-  if (typeof read === 'string') {
-    discardBody(ctx.req, ctx.res)
-    if (read === 'busy') {
-      ctx.set('Retry-After', String(BUSY.retryAfter))
-      note(ctx, { code: BUSY.code, detail: BUSY.detail })
-      return refuse(ctx, 503, -32000, `${BUSY.detail}: try again after Retry-After; nothing was charged`)
-    }
-    if (read === 'deep') return refuse(ctx, 400, -32600, `the message ${TOO_DEEP}`)
-    if (read === 'many') return refuse(ctx, 413, -32000, `the message ${TOO_MANY}`)
-    return read === 'large'
-      ? refuse(ctx, 413, -32000, `the message is larger than the ${limit} bytes this server takes`)
-      : refuse(ctx, 408, -32000, 'the message did not arrive in time')
-  }
-  const parsed = read === undefined ? undefined : parseMessage(read)
-  if (parsed?.kind === 'fault') return refuse(ctx, 400, -32700, `the body ${parsed.sentence}`)
-  const body = parsed?.message
-  const deps = { ...settings, purchases, cache }
+  const received = await receiveMessage(settings.bodies, ctx, server.largestMessage)
+  if (received.kind === 'refused') return refuse(ctx, received.status, received.code, received.reason)
+  const { message: body } = received
   // One for all calls of a message, however many.
   const gone = disconnectSignal(ctx.res)
-  const answer: AnswerCall = async (call) => {
+  const { method, headers } = ctx
+  const answer = toolCaller(settings, serving, ctx, server, gone)
+  const response = await handleMessage(
+    server,
+    answer,
+    { method, headers, body, signal: gone },
+    settings.report,
+  )
+  // Each tool call has its own log line.
+  note(ctx, { logged: response.ok && [body].flat().some((each) => callsTool(each, server)) })
+  ctx.status = response.status
+  for (const [name, value] of response.headers) ctx.set(name, value)
+  if (response.headers.get('Content-Type') === 'text/event-stream' && response.body !== null)
+    ctx.body = Readable.fromWeb(response.body)
+  else sendText(ctx, response.status, await response.text())
+}
+
+type ReceivedMessage =
+  /** Parsed; undefined without a body. */
+  | { readonly kind: 'message'; readonly message: unknown }
+  /** `code`: of JSON-RPC. */
+  | { readonly kind: 'refused'; readonly status: number; readonly code: number; readonly reason: string }
+
+/** Reads the body of a POST, of at most `limit` bytes. */
+async function receiveMessage(bodies: BodyReader, ctx: Context, limit: number): Promise<ReceivedMessage> {
+  if (ctx.method !== 'POST') return { kind: 'message', message: undefined }
+  const read = await bodies.read(ctx.req, ctx.res, limit, 'json')
+  const refused = (status: number, code: number, reason: string): ReceivedMessage => ({
+    kind: 'refused',
+    status,
+    code,
+    reason,
+  })
+  if (typeof read !== 'string') {
+    const parsed = parseMessage(read)
+    return parsed.kind === 'fault' ? refused(400, -32700, `the body ${parsed.sentence}`) : parsed
+  }
+  discardBody(ctx.req, ctx.res)
+  switch (read) {
+    case 'busy':
+      ctx.set('Retry-After', String(BUSY.retryAfter))
+      note(ctx, { code: BUSY.code, detail: BUSY.detail })
+      return refused(503, -32000, `${BUSY.detail}: try again after Retry-After; nothing was charged`)
+    case 'deep':
+      return refused(400, -32600, `the message ${TOO_DEEP}`)
+    case 'many':
+      return refused(413, -32000, `the message ${TOO_MANY}`)
+    case 'large':
+      return refused(413, -32000, `the message is larger than the ${limit} bytes this server takes`)
+    case 'slow':
+      return refused(408, -32000, 'the message did not arrive in time')
+  }
+}
+
+/** Answers the calls of one message, and tells the operator of each. */
+function toolCaller(
+  settings: McpSettings,
+  { revision, purchases, cache }: McpServing,
+  ctx: Context,
+  server: ToolServer,
+  gone: AbortSignal,
+): AnswerCall {
+  const deps = { ...settings, purchases, cache }
+  return async (call) => {
     const tool = server.tools.get(call.name)
     if (tool === undefined) return undefined
     const began = settings.now()
@@ -127,42 +175,38 @@ async function answerMessage(settings: McpSettings, ctx: Context, server: ToolSe
         gone,
       }),
     )
-    const { status, code = status === 402 ? 'payment_required' : 'internal', detail, cause } = answered.reply
-    settings.observe?.({
-      requestId: String(ctx.state['requestId']),
-      method: 'POST',
-      place: `tool ${call.name}`,
-      status,
-      outcome: status < 400 ? 'ok' : code,
-      detail: detailOf(status, code, detail),
-      cause,
-      price: answered.price ?? fixedPrice(tool.served),
-      cached: undefined,
-      customer: answered.customer,
-      sale:
-        answered.paid === undefined
-          ? undefined
-          : {
-              operation: tool.served.operation.id,
-              paid: answered.paid,
-              probe: isProbe('POST', ctx.headers['user-agent']),
-            },
-      ms: settings.now() - began,
-      payment: answered.delivered?.id,
-    })
+    settings.observe?.(
+      accessOf(ctx, call.name, { ...answered, operation: tool.served.operation }, settings.now() - began),
+    )
     if (answered.delivered !== undefined) settings.deliveries.watch(ctx, answered.delivered)
     return answered.reply.result
   }
-  const { method, headers } = ctx
-  const message = { method, headers, body, signal: gone }
-  const response = await handleMessage(server, answer, message, settings.report)
-  // Each tool call has its own log line.
-  note(ctx, { logged: response.ok && [body].flat().some((each) => callsTool(each, server)) })
-  ctx.status = response.status
-  for (const [name, value] of response.headers) ctx.set(name, value)
-  if (response.headers.get('Content-Type') === 'text/event-stream' && response.body !== null)
-    ctx.body = Readable.fromWeb(response.body)
-  else sendText(ctx, response.status, await response.text())
+}
+
+/** What the operator sees of a call that took so many milliseconds. */
+function accessOf(
+  ctx: Context,
+  name: string,
+  { operation, reply, price, customer, paid, delivered }: Answered & Pick<ServedOperation, 'operation'>,
+  ms: number,
+): AccessRecord {
+  const { status, code = status === 402 ? 'payment_required' : 'internal', detail, cause } = reply
+  const probe = isProbe('POST', ctx.headers['user-agent'])
+  return {
+    requestId: String(ctx.state['requestId']),
+    method: 'POST',
+    place: `tool ${name}`,
+    status,
+    outcome: status < 400 ? 'ok' : code,
+    detail: detailOf(status, code, detail),
+    cause,
+    price: price ?? fixedPrice({ operation }),
+    cached: undefined,
+    customer,
+    sale: paid === undefined ? undefined : { operation: operation.id, paid, probe },
+    ms,
+    payment: delivered?.id,
+  }
 }
 
 function callsTool(message: unknown, { tools }: ToolServer): boolean {

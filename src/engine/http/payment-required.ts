@@ -12,7 +12,7 @@ import type { Challenge } from '../payment/challenge.ts'
 import { digestArguments, scopeOf, UNREADY, type Readiness } from '../purchase/execution.ts'
 import { quoteCall } from '../purchase/purchase.ts'
 import { problemMembers } from '../purchase/problem.ts'
-import type { Received } from './body.ts'
+import type { Received } from './body-reader.ts'
 import { PROBLEM_TYPE, type Reply } from './reply.ts'
 
 /** Answers 402 for one route. */

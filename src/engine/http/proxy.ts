@@ -4,7 +4,7 @@ import { UpstreamFault } from '../base/upstream-cause.ts'
 import { hasContent, isSuccessStatus, type SuccessStatus } from '../base/success-status.ts'
 import type { StreamAnswer, UntypedCheck, UntypedHandler, VerbatimAnswer } from '../handler.ts'
 import { parseJson, type Json, type JsonObject } from '../base/json.ts'
-import { readMediaType, type MediaType } from './body.ts'
+import { readMediaType, type MediaType } from './body-reader.ts'
 import { CredentialRefused } from '../purchase/exempt-caller.ts'
 import type { CallerCredential } from './caller-credential.ts'
 import {

@@ -10,7 +10,7 @@ import {
 import type { Socket } from 'node:net'
 import { LARGEST_BYTES } from '../catalog/body.ts'
 import type { ErrorCode } from '../base/errors.ts'
-import { readingTime } from './body.ts'
+import { readingTime } from './body-reader.ts'
 import { problem, type Reply } from './reply.ts'
 
 /** Limit of the headers and the URL: arguments travel in the query, and Node's default of 16 KB would be too small. */

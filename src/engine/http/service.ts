@@ -13,12 +13,12 @@ import { OFFERING_MS, RecentOffers } from '../purchase/recent-offers.ts'
 import { followBlocks } from '../purchase/follow-blocks.ts'
 import { deniedPayers } from '../purchase/denied-payers.ts'
 import { runInBackground } from '../purchase/execution.ts'
-import { recover } from '../purchase/recovery.ts'
+import { recover, type RecoveryDeps } from '../purchase/recovery.ts'
 import type { PurchaseDeps, Store } from '../purchase/request.ts'
 import type { ReceiptSigner } from '../receipts/receipt-signer.ts'
 import { UsageStore } from '../usage/usage-store.ts'
 import { meterLedger, type OnPaymentChange } from '../usage/metered-ledger.ts'
-import { BodyReader } from './body.ts'
+import { BodyReader } from './body-reader.ts'
 import { createApp, type AppSettings, type Serving } from './app.ts'
 import { boundaryOf } from './boundary.ts'
 import { BuyerConnections } from './buyer-connections.ts'
@@ -136,13 +136,7 @@ export async function createService(settings: ServiceSettings, render: Renderer)
   const protocols = (): readonly Protocol[] => current().protocols
   const recovery = { ...leaseContext, protocols, storeOf: (id: string) => storeOf(current(), id), report }
   tasks.every(OFFERING_MS / 2, () => offer().catch(report))
-  tasks.every(RECOVERY_MS, () => recover(recovery).catch(report))
-  const follow = (which: 'due' | 'all'): Promise<void> => followBlocks(recovery, which).catch(report)
-  tasks.every(RECOVERY_MS, () => follow('due'))
-  tasks.every(RECOVERY_MS, async () => {
-    await Promise.all(protocols().map(async (each) => each.background?.().catch(report)))
-  })
-  void tasks.add(follow('all'))
+  lookAfterPayments(tasks, recovery)
   const sweep = (): Promise<unknown> => sweepAnswers(ledger, now()).catch(report)
   void tasks.add(sweep())
   tasks.every(SWEEPING_MS, sweep)
@@ -195,6 +189,21 @@ const BACKGROUND_MS = 60_000
 
 /** Interval of the search for payments of dead processes. */
 const RECOVERY_MS = 5_000
+
+/**
+ * Goes on with payments whose request is over: those of dead processes, those in blocks that may be undone, and what the
+ * protocols do in the background.
+ */
+function lookAfterPayments(tasks: BackgroundTasks, deps: RecoveryDeps): void {
+  const { protocols, report } = deps
+  const follow = (which: 'due' | 'all'): Promise<void> => followBlocks(deps, which).catch(report)
+  tasks.every(RECOVERY_MS, () => recover(deps).catch(report))
+  tasks.every(RECOVERY_MS, () => follow('due'))
+  tasks.every(RECOVERY_MS, async () => {
+    await Promise.all(protocols().map(async (each) => each.background?.().catch(report)))
+  })
+  void tasks.add(follow('all'))
+}
 
 function storeOf({ catalog, operations }: Revision, id: string): Store | undefined {
   const operation = catalog.operations.find((each) => each.id === id)

@@ -3,7 +3,7 @@ import type { DailyCounts } from './daily-counts.ts'
 import type { PaymentRecord } from './payment-record.ts'
 import type { SalesTotals } from './sales-totals.ts'
 import type { SchemeStateChange, SchemeStates } from './scheme-state.ts'
-import type { SearchPlace, SearchTerm } from './search.ts'
+import type { SearchPlace, SearchTerm } from './search-term.ts'
 import type { Queue } from './payment-lifecycle.ts'
 
 /**

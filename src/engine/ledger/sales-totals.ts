@@ -2,7 +2,7 @@ import type { PaymentRecord } from './payment-record.ts'
 
 /**
  * What the payments of one day (UTC) come to, for one name. Totals are the sum over all records, and nothing else: each
- * commit changes them together with the records that it changes, and `rebuildTotals` works them out again.
+ * commit changes them together with the records that it changes, and `SalesTotals.rebuild` works them out again.
  */
 export interface DailyTotal {
   readonly date: string

@@ -35,7 +35,7 @@ import {
   type PaidCallDeps,
 } from '../purchase/purchase.ts'
 import { withMetrics, type RouteCounters } from '../usage/counts.ts'
-import { answered, failed, invalid, problem, refused, type AnswerLink, type ToolReply } from './result.ts'
+import { answered, failed, invalid, problem, refused, type AnswerLink, type ToolReply } from './tool-reply.ts'
 import type { ServedTool, ToolServer } from './tool-server.ts'
 
 /** What tool calls need besides the call. */

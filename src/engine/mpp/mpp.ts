@@ -1,5 +1,4 @@
 import { MPP_LONGEST_WORK_MS } from '../base/money-times.ts'
-import { createHash } from 'node:crypto'
 import { toChecksum } from '../base/address.ts'
 import type { Payments } from '../catalog/catalog.ts'
 import type { Chain } from '../chains/evm/chain.ts'
@@ -7,41 +6,21 @@ import { evmPayerKey } from '../chains/evm/payer-key.ts'
 import { CANNOT_LOOK, lookAtBlocks } from '../chains/evm/finality.ts'
 import type { RpcTransport } from '../base/runtime.ts'
 import type { Clock } from '../base/poll.ts'
-import type { Refusal } from '../base/errors.ts'
-import { isJsonObject, parseJson, type JsonObject } from '../base/json.ts'
+import type { JsonObject } from '../base/json.ts'
 import type { PaymentRecord, Receipt } from '../ledger/payment-record.ts'
 import { isLoopback } from '../base/loopback.ts'
 import { createTokens } from '../payment/random-token.ts'
-import { fixedPrice, otherArguments } from '../payment/call-price.ts'
+import { fixedPrice } from '../payment/call-price.ts'
 import { SETTLEMENT_FAILED, type Settlement } from '../payment/settlement.ts'
-import type { Detection, Payment } from '../payment/payment.ts'
+import type { Detection } from '../payment/payment.ts'
 import type { Protocol, ToolBinding } from '../payment/protocol.ts'
 import type { SettingNames } from '../payment/setting-names.ts'
-import {
-  createChallenge,
-  INTENT,
-  isIssued,
-  METHOD,
-  realmOf,
-  requestAmount,
-  requestOf,
-  type Terms,
-} from './mpp-challenge.ts'
-import { findCredential, readCredential, type Credential, type FoundCredential } from './credential.ts'
+import { chargePayment, networkOf, type PaymentContext } from './charge-payment.ts'
+import { createChallenge, INTENT, METHOD, realmOf } from './mpp-challenge.ts'
+import { findCredential, readCredential, type FoundCredential } from './credential.ts'
 import { PendingTransfers } from './pending-transfers.ts'
-import {
-  broadcast,
-  findReceipt,
-  resume,
-  send,
-  openTempoChain,
-  simulateTransfer,
-  tryTransaction,
-  UNAVAILABLE,
-  type PayerTransfer,
-} from './payer-transfer.ts'
-import { readUsualTransfer } from './usual-transfer.ts'
-import { Validator, type Answer, type SignedTransfer } from './validator.ts'
+import { broadcast, resume, openTempoChain } from './payer-transfer.ts'
+import { Validator } from './transfer-validator.ts'
 
 interface MppSettings extends Clock {
   readonly names: SettingNames
@@ -105,16 +84,6 @@ export function openMppNetworks(settings: MppSettings): MppNetworks {
 /** Payment authentication scheme, “Transport Security”: no challenge goes over a wire others can read. */
 function isPrivate(baseUrl: string): boolean {
   return baseUrl.startsWith('https://') || isLoopback(baseUrl)
-}
-
-/** What it takes to check a payment and to carry it out. */
-interface PaymentContext extends Clock {
-  readonly terms: Terms
-  /** The first binds challenges, all are known. */
-  readonly secretKeys: readonly string[]
-  readonly validator: Validator
-  readonly chain: Chain
-  readonly pending: PendingTransfers
 }
 
 /** MPP on the Tempo method, intent charge, in pull mode: the client signs a transfer, which is broadcast here. */
@@ -188,169 +157,4 @@ function receiptOf({ settledAt, updatedAt }: PaymentRecord, { transaction }: Rec
 
 function encode(value: JsonObject): string {
   return Buffer.from(JSON.stringify(value), 'utf8').toString('base64url')
-}
-
-/** One signed transfer on Tempo, made out to one challenge. */
-function chargePayment(
-  protocol: Protocol,
-  { challenge, transaction, token: credential }: Credential,
-  context: PaymentContext,
-): Payment {
-  const { terms, secretKeys, validator, chain, pending, now } = context
-  const [network, asset, payee] = [
-    networkOf(terms.chainId),
-    toChecksum(terms.currency),
-    toChecksum(terms.recipient),
-  ]
-  const amount = amountOf(challenge.request)
-  let known: Answer | undefined
-  const read = async (): Promise<Answer> => {
-    if (known !== undefined) return known
-    const demand = { ...terms, amount: amount.toString(), challengeId: challenge.id }
-    const usual = readUsualTransfer(transaction, demand)
-    const answer: Answer =
-      usual === undefined
-        ? await validator.ask({ kind: 'read', transaction, demand })
-        : { kind: 'transfer', transfer: usual }
-    if (answer.kind === 'transfer') known = answer
-    return answer
-  }
-  const judge = async ({ trial }: SignedTransfer): Promise<Refusal | undefined> => {
-    if (trial !== undefined) return tryTransaction(chain, trial)
-    const said = await validator.ask({ kind: 'simulate', token: credential })
-    return said.kind === 'fit' ? undefined : refusalOf(said)
-  }
-  let passedAt = -Infinity
-  const simulate = async (): Promise<Refusal | undefined> => {
-    const at = now()
-    const reading = await read()
-    if (reading.kind !== 'transfer') return refusalOf(reading)
-    const { payer, call } = reading.transfer
-    const [whole, alone] = await Promise.all([
-      judge(reading.transfer),
-      call === undefined ? undefined : simulateTransfer(chain, { from: payer, to: asset, data: call }),
-    ])
-    const refusal = whole ?? alone
-    if (refusal === undefined) passedAt = at
-    return refusal
-  }
-  let reserved: SignedTransfer | undefined
-  const reserve = async (): Promise<Refusal | undefined> => {
-    const reading = await read()
-    if (reading.kind !== 'transfer') return refusalOf(reading)
-    const { transfer } = reading
-    if (reserved !== undefined) return undefined
-    const refusal = await pending.reserve({ ...transfer, token: asset, amount })
-    if (refusal === undefined) reserved = transfer
-    return refusal
-  }
-  return {
-    protocol,
-    scheme: INTENT,
-    key: `mpp:${challenge.id}`,
-    network,
-    asset,
-    payee,
-    // A second transaction that was signed for the same challenge is another payment.
-    authorizationHash: createHash('sha256').update(transaction).digest('base64url'),
-    authorizedAmount: amount,
-    // The transaction moves what was signed, neither more nor less.
-    amountFor: () => amount,
-    token: undefined,
-    identifier: undefined,
-    copies: SPENT,
-    check: ({ endpoint, price, scope, contentDigest }, time) => {
-      if (!isIssued(challenge, secretKeys))
-        return refuse('invalid_challenge', 'the challenge was not issued here, or has been changed')
-      if (!(Date.parse(challenge.expires ?? '') > time))
-        return refuse('payment_expired', 'the challenge has expired')
-      if (endpoint.operation.meter !== undefined)
-        return refuse('invalid_challenge', 'what this call costs is known after the work: pay by x402')
-      if (challenge.realm !== terms.realm || challenge.request !== requestOf(terms, price))
-        return refuse(
-          'invalid_challenge',
-          otherArguments(endpoint, amount.toString(), requestAmount(price)) ?? OTHER_PRICE,
-        )
-      if (scopeOf(challenge.opaque) !== scope)
-        return refuse('invalid_challenge', 'the challenge was made for another path or other parameters')
-      if (challenge.digest !== undefined && challenge.digest !== contentDigest)
-        return refuse('invalid_challenge', 'the challenge was made for another body')
-      return undefined
-    },
-    verify: async () => {
-      const reading = await read()
-      if (reading.kind !== 'transfer') return { kind: 'refused', refusal: refusalOf(reading) }
-      const { payer, validBefore } = reading.transfer
-      if (validBefore * 1000 > Date.parse(challenge.expires ?? '')) {
-        const detail = 'the transaction is valid for longer than its challenge'
-        return { kind: 'refused', refusal: refuse('verification_failed', detail) }
-      }
-      // Accounts of Tempo are named by their keys.
-      return { kind: 'verified', payer, account: 'key', validBefore: validBefore * 1000 }
-    },
-    // A transaction that cannot be carried out beside its payer’s others is refused although each would pass alone.
-    simulate: async () => {
-      const [unfit, refusal] = await Promise.all([reserve(), simulate()])
-      return refusal ?? unfit
-    },
-    release: () => {
-      if (reserved !== undefined) pending.release(reserved)
-      reserved = undefined
-    },
-    // Simulates again after long work, since the payer’s funds may have moved.
-    settle: async (_amount, journal) => {
-      const reading = await read()
-      if (reading.kind !== 'transfer') return { kind: 'failed', refusal: refusalOf(reading) }
-      const { raw, hash, payer, validBefore } = reading.transfer
-      const transfer: PayerTransfer = {
-        network,
-        transaction: { kind: 'payer', hash, raw },
-        expected: { token: asset, from: payer, to: payee, amount },
-        validBefore: validBefore * 1000,
-      }
-      const refusal = now() - passedAt < SIMULATED_MS ? undefined : await simulate()
-      if (refusal?.code === 'chain_unavailable') return { kind: 'failed', refusal }
-      // Its payer may have broadcast it.
-      if (refusal !== undefined) return (await findReceipt(context, transfer)) ?? { kind: 'failed', refusal }
-      await journal.record(transfer.transaction)
-      return send(context, transfer)
-    },
-  }
-}
-
-/** How long a simulation before the work counts: the payer pays for a transaction that fails, and is not answered. */
-const SIMULATED_MS = 500
-
-/** CAIP-2. */
-function networkOf(chainId: number): string {
-  return `eip155:${chainId}`
-}
-
-/** Charge intent, “Replay Protection”: an id is good for one answer. */
-const SPENT: Refusal = {
-  code: 'invalid_challenge',
-  detail: 'this challenge has been paid, or its payment is at work',
-}
-
-const OTHER_PRICE = 'the challenge asks for another price than this path has'
-
-/** The amount of the echoed request; a request without one is not ours, and fails its binding. */
-function amountOf(request: string): bigint {
-  const value = parseJson(Buffer.from(request, 'base64url').toString('utf8'))
-  const amount = isJsonObject(value) ? value['amount'] : undefined
-  return typeof amount === 'string' && /^\d{1,38}$/.test(amount) ? BigInt(amount) : 0n
-}
-
-/** What the echoed challenge claims to be for; `isIssued` verifies that. */
-function scopeOf(opaque = ''): unknown {
-  const value = parseJson(Buffer.from(opaque, 'base64url').toString('utf8'))
-  return isJsonObject(value) ? value['_mppx_scope'] : undefined
-}
-
-function refusalOf(answer: Answer): Refusal {
-  return answer.kind === 'refused' ? answer.refusal : UNAVAILABLE
-}
-
-function refuse(code: Refusal['code'], detail: string): Refusal {
-  return { code, detail }
 }

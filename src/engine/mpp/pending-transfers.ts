@@ -5,7 +5,7 @@ import type { Clock } from '../base/poll.ts'
 import { Holding } from '../payment/payer-balance.ts'
 import { balanceOf, feeTokenOf, nextNonce, spendingLimit } from './payer-account.ts'
 import { UNAVAILABLE } from './payer-transfer.ts'
-import type { SignedTransfer } from './validator.ts'
+import type { SignedTransfer } from './transfer-validator.ts'
 
 /** How long a payment waits before the work while others of its payer are in flight. */
 const PATIENCE_MS = 5_000

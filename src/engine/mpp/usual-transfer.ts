@@ -3,7 +3,7 @@ import { toChecksum, type Address } from '../base/address.ts'
 import { recoverSigner, splitSignature } from '../chains/evm/signature.ts'
 import { isBoundMemo } from './challenge-memo.ts'
 import { decodeRlp, encodeRlpList, type Rlp } from './rlp.ts'
-import type { Demand, SignedTransfer } from './validator.ts'
+import type { Demand, SignedTransfer } from './transfer-validator.ts'
 
 /** `transferWithMemo(address,uint256,bytes32)` of TIP-20. */
 const TRANSFER_WITH_MEMO = '95777d59'

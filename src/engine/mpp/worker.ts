@@ -28,7 +28,7 @@ import { tempo as tempoChain } from '../../vendor/viem-tempo-chains.ts'
 import { sameAddress, toChecksum, type Address } from '../base/address.ts'
 import type { ErrorCode } from '../base/errors.ts'
 import { isBoundMemo } from './challenge-memo.ts'
-import type { Answer, Answered, Asked, Question, ThreadSettings, Demand } from './validator.ts'
+import type { Answer, Answered, Asked, Question, ThreadSettings, Demand } from './transfer-validator.ts'
 
 /** Slower than any healthy node, and less than a question may take. */
 const TIMEOUT_MS = 5_000

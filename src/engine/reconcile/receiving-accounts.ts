@@ -44,7 +44,7 @@ interface AccountSettings {
   readonly namesOf: (record: PaymentRecord) => readonly string[]
 }
 
-/** An record is older than its settlement, by less than this. */
+/** A record is older than its settlement, by less than this. */
 const LEAD_MS = 3_600_000
 
 /** Reads the whole ledger once; an unfinished record counts whatever its age. */

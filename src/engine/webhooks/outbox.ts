@@ -50,8 +50,8 @@ export function queueChanges(
 }
 
 /**
- * The same ledger, which stores each event in the commit that it is about: no crash loses one, and none is of something
- * that was not stored. `stored` is called after each commit with events.
+ * The same ledger, which stores each event in the commit of the change that it reports: no crash loses an event, and no event
+ * reports a change that was not stored. `stored` is called after each commit with events.
  */
 export function withOutbox(ledger: Ledger, receivers: () => readonly Receiver[], stored: () => void): Ledger {
   const commit: Ledger['commit'] = async (changes, states = []) => {

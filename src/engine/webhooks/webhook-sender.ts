@@ -31,7 +31,7 @@ export class WebhookSender {
   readonly #paused = new Map<string, { readonly failures: number; readonly until: number }>()
 
   #lease: Lease | undefined
-  /** When it was last looked for events that nobody has taken. */
+  /** When old events that nobody has taken were looked for last. */
   #lookedForOld = 0
 
   constructor(settings: SenderSettings) {
@@ -57,7 +57,7 @@ export class WebhookSender {
     return !stopping.aborted && !goesOn()
   }
 
-  /** Those of receivers that are no longer declared too. */
+  /** Drops events that nobody has taken in time, also those for receivers that are no longer declared. */
   async #giveUpOld(): Promise<void> {
     const { ledger, now, log } = this.#settings
     this.#lookedForOld = now()
@@ -106,7 +106,7 @@ export class WebhookSender {
     if (queued.next > now() || this.#isPaused(key)) return false
     const pause = this.#paused.get(key)
     const { url, secret } = receiver
-    // While it is tried whether the receiver is back, the others wait.
+    // This event finds out whether the receiver is back; the others wait.
     if (pause !== undefined) this.#paused.set(key, { ...pause, until: now() + PASS_MS })
     const request = { url, secret, id: eventId(state.name), body: bodyOf(queued), at: now() }
     const delivery = await sendWebhook(this.#settings, request)

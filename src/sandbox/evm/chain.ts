@@ -1,6 +1,13 @@
 import { encodeDeployData, isHex, parseAbi, stringToHex, type Address, type Hex } from '../../vendor/viem.ts'
 import { startAnvil } from '../anvil.ts'
-import { connect, genesisOf, isChain, untilMined, type Connection, type NodeRecord } from '../connection.ts'
+import {
+  connect,
+  genesisOf,
+  isChain,
+  untilMined,
+  type Connection,
+  type NodeRecord,
+} from '../node-connection.ts'
 import { adoptNode, type LocalNode } from '../local-node.ts'
 import { MULTICALL3 } from '../../engine/chains/evm/multicall.ts'
 import { PERMIT2, UPTO_PROXY } from '../../engine/base/permit2.ts'

@@ -1,6 +1,13 @@
 import { parseAbi, type Address } from '../../vendor/viem.ts'
 import { startAnvil } from '../anvil.ts'
-import { connect, genesisOf, isChain, untilMined, type Connection, type NodeRecord } from '../connection.ts'
+import {
+  connect,
+  genesisOf,
+  isChain,
+  untilMined,
+  type Connection,
+  type NodeRecord,
+} from '../node-connection.ts'
 import { adoptNode, type LocalNode } from '../local-node.ts'
 
 /** pathUSD: a dollar of six decimals at this address on every Tempo chain. */

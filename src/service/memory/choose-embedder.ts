@@ -1,6 +1,6 @@
 import type { SentenceModel } from '../sentences/sentence-model.ts'
 import type { MetricsBySource } from '../sources/source-metrics.ts'
-import type { Runtime } from '../sources/runtime.ts'
+import type { Runtime } from '../sources/source-runtime.ts'
 import type { Embedder } from './embedder.ts'
 import { hashEmbedder } from './hash-embedder.ts'
 import { LIVE_MODEL_EMBEDDER, ModelEmbedder } from './model-embedder.ts'

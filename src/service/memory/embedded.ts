@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { entryBeside } from '../threads/thread-pool.ts'
 import type { Database } from './database.ts'
-import { EmbeddedThread } from './embedded/thread.ts'
+import { EmbeddedThread } from './embedded/embedded-thread.ts'
 
 /**
  * PostgreSQL inside this process, with its files below the directory; opened by the first statement, and again after its

@@ -6,10 +6,10 @@ import { StoreRefusal, type Database } from './database.ts'
 import { openEmbedded } from './embedded.ts'
 import { serveForgetRequests } from './forget-requests.ts'
 import type { Embedder } from './embedder.ts'
-import { hold, type Hold } from './lock.ts'
+import { hold, type Hold } from './hold.ts'
 import { MemoryStore } from './memory-store.ts'
 import { openPostgres } from './postgres.ts'
-import { migrate } from './schema.ts'
+import { migrate } from './migrations.ts'
 import { Upkeep } from './upkeep.ts'
 
 /** Location of the memories. */

@@ -1,8 +1,8 @@
 import { Failure } from 'ratecard/handler'
 import { JsonSource } from '../sources/json-source.ts'
-import { compileShape } from '../sources/shape.ts'
+import { compileShape } from '../sources/answer-shape.ts'
 import type { MetricsBySource } from '../sources/source-metrics.ts'
-import type { Runtime } from '../sources/runtime.ts'
+import type { Runtime } from '../sources/source-runtime.ts'
 import { toUnit, type Embedder } from './embedder.ts'
 
 export interface ModelEmbedderOptions {

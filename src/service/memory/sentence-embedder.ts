@@ -5,7 +5,7 @@ import { hashEmbedder } from './hash-embedder.ts'
 import { relatedTerms } from './related.ts'
 import { termsOf } from './terms.ts'
 
-/** Of the nearness of two English texts, the part that is their meaning; the rest is their spelling. */
+/** The share of meaning in the nearness of two English texts; spelling has the rest. */
 const MEANING = 0.9
 
 /**

@@ -1,6 +1,6 @@
 import type { Database } from './database.ts'
 import { toLiteral, type Embedder } from './embedder.ts'
-import { readNumber, readText, readTexts, readTime } from './row.ts'
+import { readNumber, readText, readTexts, readTime } from './database-row.ts'
 
 /** A memory with all that is known of it, as it is exported for an operator. */
 export interface MemoryRecord {

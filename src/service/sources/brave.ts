@@ -1,9 +1,9 @@
 import type { Source } from 'ratecard/handler'
 import { JsonSource } from './json-source.ts'
-import { HITS, type SearchEngine, type SearchHit } from './search.ts'
-import { compileShape } from './shape.ts'
+import { HITS, type SearchEngine, type SearchHit } from './search-engine.ts'
+import { compileShape } from './answer-shape.ts'
 import type { MetricsBySource } from './source-metrics.ts'
-import type { Runtime } from './runtime.ts'
+import type { Runtime } from './source-runtime.ts'
 
 export interface BraveOptions {
   /** Source name in answers. */

@@ -1,11 +1,11 @@
 import type { Source } from 'ratecard/handler'
 import { JsonSource, type SourceOptions } from './json-source.ts'
-import { compileShape } from './shape.ts'
+import { compileShape } from './answer-shape.ts'
 import type { MetricsBySource } from './source-metrics.ts'
 import { CITED, MESSAGE, type Message } from './works/crossref-message.ts'
 import { readMessage } from './works/read-message.ts'
 import type { Work } from './works/work.ts'
-import type { Runtime } from './runtime.ts'
+import type { Runtime } from './source-runtime.ts'
 
 export interface CrossrefOptions extends SourceOptions {
   /** Whom Crossref may write to about our calls; it answers those faster who say. */

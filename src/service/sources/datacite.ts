@@ -4,7 +4,7 @@ import type { MetricsBySource } from './source-metrics.ts'
 import { DATACITE_WORK } from './works/datacite-attributes.ts'
 import { readAttributes } from './works/read-attributes.ts'
 import type { Work } from './works/work.ts'
-import type { Runtime } from './runtime.ts'
+import type { Runtime } from './source-runtime.ts'
 
 /** DataCite itself; a caller replaces what differs. */
 export const LIVE_DATACITE: SourceOptions = {

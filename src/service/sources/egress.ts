@@ -1,6 +1,6 @@
 import { beforeDeadline, DeadlinePassed } from './deadline.ts'
-import type { Measure } from './egress/body.ts'
-import { SiteBudget, type SiteTerms } from './egress/budget.ts'
+import type { Measure } from './egress/reply-body.ts'
+import { SiteBudget, type SiteTerms } from './egress/site-budget.ts'
 import { showCertificate, type Certificate } from './egress/certificate.ts'
 import type { Wire } from './egress/connection.ts'
 import { hop, type Hop } from './egress/hop.ts'

@@ -2,12 +2,12 @@ import { Failure, type Source } from 'ratecard/handler'
 import { storeCurrency } from '../data/store-currencies.ts'
 import { APP_PAGES, detailsOf, type Details } from './gamestore/details.ts'
 import { FEATURED, ITEMS, QUERIED, SEARCH, WEEKLY, type StoreItem } from './gamestore/shapes.ts'
-import { PLAYERS, REVIEWS, type ReviewTotals } from './gamestore/figures.ts'
+import { PLAYERS, REVIEWS, type ReviewTotals } from './gamestore/store-figures.ts'
 import { attempt } from './attempt.ts'
 import { titleOfFeatured, titleOfStoreItem, type Title } from './gamestore/title.ts'
 import { JsonSource } from './json-source.ts'
 import type { SourceMetrics, MetricsBySource } from './source-metrics.ts'
-import type { Runtime } from './runtime.ts'
+import type { Runtime } from './source-runtime.ts'
 
 export interface GamestoreOptions {
   /** Source name in answers. */

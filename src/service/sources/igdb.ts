@@ -1,10 +1,10 @@
 import type { Source } from 'ratecard/handler'
 import { EXTERNAL, GAMES, TIMES, type Game, type TimeToBeat } from './igdb/shapes.ts'
 import { JsonSource, type SourceOptions } from './json-source.ts'
-import type { Shape } from './shape.ts'
+import type { Shape } from './answer-shape.ts'
 import type { MetricsBySource } from './source-metrics.ts'
 import type { TwitchAccess } from './twitch/access-token.ts'
-import type { Runtime } from './runtime.ts'
+import type { Runtime } from './source-runtime.ts'
 
 /** IGDB itself; a caller replaces what differs. */
 export const LIVE_IGDB: SourceOptions = {

@@ -1,4 +1,4 @@
-import type { Reply, ReplyBody } from './runtime.ts'
+import type { Reply, ReplyBody } from './source-runtime.ts'
 
 export type JsonBody =
   | { readonly kind: 'json'; readonly value: unknown }

@@ -2,10 +2,10 @@ import { Failure, type Source } from 'ratecard/handler'
 import { beforeDeadline, DeadlinePassed } from './deadline.ts'
 import { discard, readJson } from './json-body.ts'
 import { parseReset, parseRetryAfter } from './retry-after.ts'
-import type { Shape } from './shape.ts'
+import type { Shape } from './answer-shape.ts'
 import type { SourceMetrics } from './source-metrics.ts'
 import { TokenBucket, type Rate } from './token-bucket.ts'
-import type { FetchOptions, Reply, Runtime } from './runtime.ts'
+import type { FetchOptions, Reply, Runtime } from './source-runtime.ts'
 
 /** What differs between a source and its stand-in. */
 export interface SourceOptions {
@@ -65,7 +65,7 @@ const MOST_REDIRECTS = 2
  * Whatever goes wrong becomes a `Failure`: `source_error`, `source_timeout` or `source_limited`.
  *
  * @example
- * const store = new JsonSource({ name: 'The store', baseUrl, rate: { perSecond: 1, burst: 5 }, timeoutMs: 5000 }, world, record)
+ * const store = new JsonSource({ name: 'The store', baseUrl, rate: { perSecond: 1, burst: 5 }, timeoutMs: 5000 }, runtime, record)
  * const { items } = await store.get({ path: '/search', query: { q: 'chess' }, shape: SEARCH }, context.signal)
  */
 export class JsonSource {

@@ -1,7 +1,7 @@
 import { Failure, type Context } from 'ratecard/handler'
 import { beforeDeadline, DeadlinePassed } from './deadline.ts'
 import type { Dns, Lookup, MailServer } from './dns.ts'
-import { isPublicAddress } from './egress/address.ts'
+import { isPublicAddress } from './egress/ip-address.ts'
 import { registrableDomain } from './public-suffix.ts'
 import type { SourceMetrics } from './source-metrics.ts'
 import { cacheIfComplete } from './cache-if-complete.ts'

@@ -1,9 +1,9 @@
 import { Failure, type JsonObject, type Source } from 'ratecard/handler'
 import { JsonSource, Refused } from './json-source.ts'
 import { isStrict } from './model/strict.ts'
-import { compileShape, type Shape } from './shape.ts'
+import { compileShape, type Shape } from './answer-shape.ts'
 import type { MetricsBySource } from './source-metrics.ts'
-import type { Runtime } from './runtime.ts'
+import type { Runtime } from './source-runtime.ts'
 
 export interface ModelOptions {
   /** Name of the model, as source in answers. */

@@ -4,10 +4,10 @@ import { ListCache, type Refreshed } from './sanctions/list-cache.ts'
 import type { ListId, ListTerms } from './sanctions/lists.ts'
 import { listStatus, type ListStatus } from './sanctions/list-status.ts'
 import type { ListFacts } from './sanctions/build-index.ts'
-import { ListThread } from './sanctions/thread.ts'
+import { ListThread } from './sanctions/list-thread.ts'
 import type { ListHit, Outcome, Threshold } from './sanctions/worker.ts'
 import type { MetricsBySource } from './source-metrics.ts'
-import type { Runtime } from './runtime.ts'
+import type { Runtime } from './source-runtime.ts'
 
 export interface SanctionsOptions {
   readonly lists: readonly ListTerms[]
@@ -62,7 +62,7 @@ const RETRY_AFTER_SECONDS = 30
  * from some of the lists would be taken for one from all.
  *
  * @example
- * const sanctions = new Sanctions({ lists: LISTS, directory, urls }, world, records)
+ * const sanctions = new Sanctions({ lists: LISTS, directory, urls }, runtime, records)
  * const { hits, consulted } = await sanctions.search({ name: 'Mahan Air', threshold, limit: 10 }, context.signal)
  */
 export class Sanctions {

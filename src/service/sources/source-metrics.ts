@@ -61,7 +61,7 @@ export class SourceMetrics {
  *
  * @example
  * const records = new MetricsBySource(now)
- * new JsonSource(options, world, records.of('steam-store'))
+ * new JsonSource(options, runtime, records.of('steam-store'))
  * records.figures().get('steam-store') // { asked: 12, failed: 0, drifted: 1, skipped: 3, … }
  */
 export class MetricsBySource {

@@ -1,8 +1,8 @@
 import type { Source } from 'ratecard/handler'
 import { JsonSource, type SourceOptions } from './json-source.ts'
-import { compileShape } from './shape.ts'
+import { compileShape } from './answer-shape.ts'
 import type { MetricsBySource } from './source-metrics.ts'
-import type { Runtime } from './runtime.ts'
+import type { Runtime } from './source-runtime.ts'
 
 /** The site itself; a caller replaces what differs. */
 export const LIVE_STEAMSPY: SourceOptions = {

@@ -3,7 +3,7 @@ import { JsonSource, type SourceOptions } from './json-source.ts'
 import type { MetricsBySource } from './source-metrics.ts'
 import { CATEGORIES, STREAMS, type Category, type Stream } from './twitch/shapes.ts'
 import type { TwitchAccess } from './twitch/access-token.ts'
-import type { Runtime } from './runtime.ts'
+import type { Runtime } from './source-runtime.ts'
 
 /** Twitch itself; a caller replaces what differs. */
 export const LIVE_TWITCH: SourceOptions = {

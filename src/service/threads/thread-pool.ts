@@ -1,6 +1,6 @@
 import { extname } from 'node:path'
 import { Failure, InvalidParameter } from 'ratecard/handler'
-import type { Reply } from './reply.ts'
+import type { Reply } from './thread-reply.ts'
 import { LIMIT_EXCEEDED, Thread, type ThreadLimits } from './thread.ts'
 
 export interface PoolOptions extends ThreadLimits {

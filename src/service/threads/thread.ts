@@ -26,7 +26,7 @@ export class Thread {
   readonly #limits: ThreadLimits
   #worker: Worker | undefined
 
-  /** `entry` is a module that calls `attend`. */
+  /** `entry` is a module that calls `serveWorker`. */
   constructor(entry: URL, limits: ThreadLimits) {
     this.#entry = entry
     this.#limits = limits

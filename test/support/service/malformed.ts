@@ -1,4 +1,4 @@
-import type { Runtime } from '../../../src/service/sources/runtime.ts'
+import type { Runtime } from '../../../src/service/sources/source-runtime.ts'
 import { fc } from '../fast-check.ts'
 
 /** Malformed answers of each source in the suite; `npm run quality` tries more. */

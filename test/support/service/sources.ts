@@ -5,7 +5,7 @@ import { startStandIns, type StandIns } from '../../../src/service/stand-ins/sta
 import { Gamestore } from '../../../src/service/sources/gamestore.ts'
 import { MetricsBySource } from '../../../src/service/sources/source-metrics.ts'
 import { SteamSpy } from '../../../src/service/sources/steamspy.ts'
-import type { Runtime } from '../../../src/service/sources/runtime.ts'
+import type { Runtime } from '../../../src/service/sources/source-runtime.ts'
 import { fixedContext } from '../handler-context.ts'
 import { Igdb } from '../../../src/service/sources/igdb.ts'
 import { Twitch } from '../../../src/service/sources/twitch.ts'

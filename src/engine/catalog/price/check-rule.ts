@@ -17,7 +17,7 @@ import {
   quoteExample,
   ratesOf,
   valuesOf,
-} from './compile.ts'
+} from './compile-price.ts'
 import { isOfSeveralTypes } from '../body-members.ts'
 import { didYouMean, error, hasErrors, type Issue, type Position } from '../issue.ts'
 import { MEASURE_NAMES } from './measures.ts'

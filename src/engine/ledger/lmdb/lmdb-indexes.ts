@@ -1,7 +1,7 @@
 import { type RootDatabase } from 'lmdb'
 import { type Queue, isUndelivered, queueOf } from '../payment-lifecycle.ts'
 import type { PaymentRecord } from '../payment-record.ts'
-import { searchName, searchNames, type SearchPlace, type SearchTerm } from '../search.ts'
+import { searchName, searchNames, type SearchPlace, type SearchTerm } from '../search-term.ts'
 
 /** Records per look-up while all are listed. */
 export const PAGE = 100

@@ -24,7 +24,7 @@ interface Sets {
   readonly next?: { readonly set: number; readonly until: number } | undefined
 }
 
-/** Totals of one store: `change` and `step` are called in transactions. */
+/** Totals of one store. What changes them is called in transactions. */
 export function openTotals(root: RootDatabase) {
   const totals = root.openDB<StoredTotal, TotalKey>({ name: 'totals', encoding: 'string' })
   const meta = root.openDB<Sets, string>({ name: 'meta', encoding: 'json' })
@@ -38,7 +38,7 @@ export function openTotals(root: RootDatabase) {
     void (counted === 0 && total === 0n ? totals.remove(key) : totals.put(key, `${counted} ${total} ${name}`))
   }
   return {
-    /** Keeps the totals with a change of a record. */
+    /** Changes the totals as a record changes. */
     change: (previous: PaymentRecord | undefined, next: PaymentRecord | undefined): void => {
       const changes = totalChanges(previous, next)
       if (changes.length === 0) return
@@ -67,7 +67,7 @@ export function openTotals(root: RootDatabase) {
         await setImmediate()
       }
     },
-    /** The records created until which time a rebuild has counted; begins one when there is none. */
+    /** Until when the records were created that a rebuild has counted; begins a rebuild when there is none. */
     begin: (): number => {
       const { current, next } = setsNow()
       if (next !== undefined) return next.until

@@ -1,7 +1,7 @@
 import { staleWarning, type Failure, type JsonObject, type Warning } from 'ratecard/handler'
 import type { Gamestore } from '../../sources/gamestore.ts'
 import type { Details } from '../../sources/gamestore/details.ts'
-import type { ReviewTotals } from '../../sources/gamestore/figures.ts'
+import type { ReviewTotals } from '../../sources/gamestore/store-figures.ts'
 import type { Estimate, SteamSpy } from '../../sources/steamspy.ts'
 import { attempt, type Attempt } from '../../sources/attempt.ts'
 import type { Handler } from '../catalog.ts'

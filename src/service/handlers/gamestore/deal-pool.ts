@@ -3,8 +3,8 @@ import { Failure } from 'ratecard/handler'
 import { Fallbacks } from '../../sources/attempt.ts'
 import type { Discounted, Gamestore } from '../../sources/gamestore.ts'
 import type { Title } from '../../sources/gamestore/title.ts'
-import { MONEY, moneyFromHundredths, type Money } from '../../sources/money.ts'
-import { compileShape } from '../../sources/shape.ts'
+import { MONEY, moneyFromHundredths, type Money } from '../../sources/shown-money.ts'
+import { compileShape } from '../../sources/answer-shape.ts'
 
 /** A game at a discount with all that its score needs. */
 export type Deal = {

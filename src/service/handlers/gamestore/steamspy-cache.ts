@@ -1,6 +1,6 @@
 import type { JSONSchemaType } from 'ajv/dist/2020.js'
 import type { Context, KeptValue } from 'ratecard/handler'
-import { compileShape } from '../../sources/shape.ts'
+import { compileShape } from '../../sources/answer-shape.ts'
 import type { Estimate, SteamSpy } from '../../sources/steamspy.ts'
 
 /** The cached estimate of SteamSpy; null when SteamSpy does not know the app. */

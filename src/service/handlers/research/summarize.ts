@@ -1,6 +1,6 @@
 import type { Context, EnvelopedAnswer } from 'ratecard/handler'
 import type { LanguageModel } from '../../sources/model.ts'
-import { compileShape } from '../../sources/shape.ts'
+import { compileShape } from '../../sources/answer-shape.ts'
 import type { Handler } from '../catalog.ts'
 import { isDense } from '../util/repurpose/language.ts'
 import { takeExcerpt } from './excerpt.ts'

@@ -1,7 +1,7 @@
 import { Failure, type Source } from 'ratecard/handler'
 import type { Egress } from '../../sources/egress.ts'
 import type { LanguageModel } from '../../sources/model.ts'
-import type { SearchEngine } from '../../sources/search.ts'
+import type { SearchEngine } from '../../sources/search-engine.ts'
 import type { ConfigurableHandler } from '../catalog.ts'
 import { tidy } from './web-research/brief.ts'
 import { candidatesOf } from './web-research/candidates.ts'

@@ -6,7 +6,7 @@ import { openCalendar, type Calendar } from '../util/workday/calendar.ts'
 import { addDays, dayIn, yearOf, type Day } from '../util/workday/day.ts'
 import { HOLIDAYS } from '../util/workday/source.ts'
 import { isUnpriced, matchCategories, occurrencesIn, quantityIn } from './quote/category.ts'
-import { optionsFor } from './quote/options.ts'
+import { optionsFor } from './quote/quote-options.ts'
 import { currencyOf, factorOf, servicePrices, type Category } from './quote/table.ts'
 
 const VALID_DAYS = 7

@@ -1,4 +1,4 @@
-import { compileShape } from '../../sources/shape.ts'
+import { compileShape } from '../../sources/answer-shape.ts'
 import type { HypePool } from './hype-pool.ts'
 
 /** How many watched each category at one moment. */

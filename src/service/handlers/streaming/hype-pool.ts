@@ -2,7 +2,7 @@ import type { JSONSchemaType } from 'ajv/dist/2020.js'
 import { Failure } from 'ratecard/handler'
 import { attempt } from '../../sources/attempt.ts'
 import { beforeDeadline, DeadlinePassed } from '../../sources/deadline.ts'
-import { compileShape } from '../../sources/shape.ts'
+import { compileShape } from '../../sources/answer-shape.ts'
 import { PAGE, type Twitch } from '../../sources/twitch.ts'
 import type { Stream } from '../../sources/twitch/shapes.ts'
 

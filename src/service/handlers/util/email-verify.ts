@@ -4,7 +4,7 @@ import { FREE_PROVIDERS, MAIL_HOSTS, ROLES } from '../../data/mail-domains.ts'
 import type { MailServers, MailSetup } from '../../sources/mail-servers.ts'
 import { registrableDomain } from '../../sources/public-suffix.ts'
 import type { HandlerWithPreview } from '../catalog.ts'
-import { readAddress, type Address } from './email-verify/address.ts'
+import { readAddress, type Address } from './email-verify/email-address.ts'
 import { suggestDomain } from './email-verify/typing-slip.ts'
 import { judge } from './email-verify/verdict.ts'
 

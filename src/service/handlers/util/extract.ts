@@ -11,7 +11,7 @@ import { answerOf, type Reply } from '../../sources/egress/outcome.ts'
 import type { HandlerWithPreview } from '../catalog.ts'
 import { READABLE_TYPES, readReply } from './extract/page.ts'
 import type { Reading } from './extract/reading.ts'
-import { screenPage } from './extract/screening.ts'
+import { screenPage } from './extract/page-screening.ts'
 
 const MEASURE = { bytes: 5 * 1024 * 1024, beyond: 'refuse' } as const
 const HIDDEN_SHOWN = 300

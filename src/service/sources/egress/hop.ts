@@ -1,5 +1,5 @@
 import { Client, errors } from 'undici'
-import { ENCODINGS, readBody, type Measure } from './body.ts'
+import { ENCODINGS, readBody, type Measure } from './reply-body.ts'
 import { AddressRefused, connectorTo, type Wire } from './connection.ts'
 import type { Mishap } from './outcome.ts'
 import type { Policy } from './target.ts'

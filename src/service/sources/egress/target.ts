@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { isPublicName } from '../public-suffix.ts'
-import { isPublicAddress } from './address.ts'
+import { isPublicAddress } from './ip-address.ts'
 
 /** Why an address that a caller names is not asked, each with the end of a sentence about it. */
 export const REFUSALS = {

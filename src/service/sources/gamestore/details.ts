@@ -1,6 +1,6 @@
 import type { JSONSchemaType } from 'ajv/dist/2020.js'
-import { moneyFromHundredths, type Money } from '../money.ts'
-import { compileShape } from '../shape.ts'
+import { moneyFromHundredths, type Money } from '../shown-money.ts'
+import { compileShape } from '../answer-shape.ts'
 import { plainList, plainText } from './plain-text.ts'
 import { readReleaseDate, type ReleaseDate } from './release-date.ts'
 

@@ -1,4 +1,4 @@
-import { moneyFromHundredths, type Money } from '../money.ts'
+import { moneyFromHundredths, type Money } from '../shown-money.ts'
 import type { Digits, FeaturedItem, Platforms, PurchaseOption, StoreItem } from './shapes.ts'
 
 /** One game (or other app) of the store, in our own words. Null is unknown, except for a price: a free game has none. */

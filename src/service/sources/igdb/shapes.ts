@@ -1,5 +1,5 @@
 import type { JSONSchemaType } from 'ajv/dist/2020.js'
-import { compileShape } from '../shape.ts'
+import { compileShape } from '../answer-shape.ts'
 
 /**
  * The answers of IGDB as far as we read them. A field that is absent or null is unknown: rows of the database are seldom

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { ListFault, type Oddity } from './entry.ts'
 import type { ListTerms } from './lists.ts'
-import { readList, type ListFile } from './reading.ts'
+import { readList, type ListFile } from './list-reader.ts'
 import { NameIndex } from './name-index.ts'
 
 /** Of a list that is in use. */

@@ -1,7 +1,7 @@
 import { beforeDeadline, DeadlinePassed } from '../deadline.ts'
 import { discard } from '../json-body.ts'
-import type { Reply, Runtime } from '../runtime.ts'
-import type { ListFile } from './reading.ts'
+import type { Reply, Runtime } from '../source-runtime.ts'
+import type { ListFile } from './list-reader.ts'
 
 /** What a publisher said of the file we have, so that it need not send the same again. */
 export interface Validators {

@@ -1,6 +1,6 @@
 import { mkdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { ListFile } from './reading.ts'
+import type { ListFile } from './list-reader.ts'
 
 /** A list on disk. Its file's time is when it was last known to be current: putting one there states it. */
 export interface StoredList {

@@ -1,10 +1,10 @@
 import type { SourceMetrics } from '../source-metrics.ts'
-import type { Runtime } from '../runtime.ts'
+import type { Runtime } from '../source-runtime.ts'
 import { download, type Progress, type Validators } from './download.ts'
 import { confirmStored, storedAt } from './files.ts'
 import type { ListTerms } from './lists.ts'
 import type { ListFacts } from './build-index.ts'
-import type { ListThread } from './thread.ts'
+import type { ListThread } from './list-thread.ts'
 import type { Outcome } from './worker.ts'
 
 /** What became of a list that was asked for. */

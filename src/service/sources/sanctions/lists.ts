@@ -1,4 +1,4 @@
-import type { Format } from './reading.ts'
+import type { Format } from './list-reader.ts'
 
 export type ListId = 'us_ofac_sdn' | 'un_sc' | 'uk_fcdo' | 'eu_fsf' | 'us_ofac_cons'
 

@@ -1,8 +1,8 @@
 import { Failure } from 'ratecard/handler'
 import { JsonSource, Refused, type Question } from '../json-source.ts'
-import { compileShape } from '../shape.ts'
+import { compileShape } from '../answer-shape.ts'
 import type { SourceMetrics } from '../source-metrics.ts'
-import type { Runtime } from '../runtime.ts'
+import type { Runtime } from '../source-runtime.ts'
 
 /** An application of the operator's, as Twitch's console names its parts. */
 export interface Credentials {

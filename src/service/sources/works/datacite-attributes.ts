@@ -1,4 +1,4 @@
-import { compileShape } from '../shape.ts'
+import { compileShape } from '../answer-shape.ts'
 
 /** A work as DataCite describes it. */
 export interface Attributes {

@@ -1,5 +1,5 @@
 import type { Attributes, Container, Person } from './datacite-attributes.ts'
-import { pageRange } from './pages.ts'
+import { pageRange } from './page-range.ts'
 import { dateOf, text } from './read-message.ts'
 import { fewest, type Contributor, type Kind, type Work } from './work.ts'
 

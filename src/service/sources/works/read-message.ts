@@ -1,5 +1,5 @@
 import type { Dated, Message, Name, Update } from './crossref-message.ts'
-import { pageRange } from './pages.ts'
+import { pageRange } from './page-range.ts'
 import { plain } from './plain.ts'
 import { fewest, type Contributor, type Kind, type Work } from './work.ts'
 

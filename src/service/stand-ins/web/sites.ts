@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http'
 import { answerDois } from './agency.ts'
-import { REPORTS } from './reports.ts'
+import { REPORTS } from './game-reports.ts'
 
 const HTML = { 'content-type': 'text/html; charset=utf-8' }
 const SAFE = {

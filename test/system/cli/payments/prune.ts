@@ -52,7 +52,7 @@ async function book(
 async function fill({ open }: Place): Promise<{ readonly finished: string[]; readonly kept: string[] }> {
   const ledger = await open()
   const upfront = purchaseOf({ settle: 'upfront' })
-  const settle: Processing = (claim) => claim.settle(receiptOf(upfront))
+  const settle: Processing = (lease) => lease.settle(receiptOf(upfront))
   const finished = await Promise.all(Array.from({ length: 250 }, (_, n) => book(ledger, OLD + n, {})))
   const kept = [
     await book(ledger, OLD, { redeliver: 72 * HOUR }),

@@ -87,10 +87,10 @@ function sold(transaction: string, amount = '5000'): Processing {
 
 /** The signed transaction was sent, and then nothing is known any more. */
 function lost(hash: string): Processing {
-  return async (claim) => {
-    await claim.advance('fulfilled', { answer: ANSWER })
-    await claim.advance('settling', { dispatch: { kind: 'payer', hash, raw: RAW } })
-    await claim.advance('unknown')
+  return async (lease) => {
+    await lease.advance('fulfilled', { answer: ANSWER })
+    await lease.advance('settling', { dispatch: { kind: 'payer', hash, raw: RAW } })
+    await lease.advance('unknown')
   }
 }
 
@@ -163,7 +163,7 @@ t.test('finds an MPP payment on which ledger and chain differ, and shows the cha
   await book('moved', lost(await pay(payTo, 'moved')))
   await book('never', lost(randomHash()))
   const voided = await pay(payTo, 'voided')
-  await book('voided', (claim) => claim.void())
+  await book('voided', (lease) => lease.void())
   const stranger = await pay(payTo, 'stranger')
   const { agreed, differences } = await reconcile(t, fixture, 2)
   t.equal(agreed, 0)

@@ -185,7 +185,7 @@ t.test('tells the payments of many simultaneous buyers apart', async (t) => {
 t.test('counts a gift in the transaction of a payment to others as a gift', async (t) => {
   const seller = await openSeller(t)
   const { past } = seller
-  await seller.record(await seller.sign(), (claim) => claim.void())
+  await seller.record(await seller.sign(), (lease) => lease.void())
   await happen(seller, () => past.onchain.drain(addressOf(seller.key), seller.payTo, 5000n))
   const topics = [toEventSelector('Transfer(address,address,uint256)'), null, pad(seller.payTo)]
   const search = { address: USDC, topics, fromBlock: '0x0', toBlock: 'latest' }
@@ -215,7 +215,7 @@ t.test('counts only payments to our payee when another payee is invalid', async 
   const [ours, theirs] = [await seller.sign(), await signTransfer(seller.key, addressOf(randomKey()))]
   await happen(seller, async () => {
     await past.onchain.submit(theirs)
-    await seller.record(ours, (claim) => claim.void(), { payee: 'nobody' })
+    await seller.record(ours, (lease) => lease.void(), { payee: 'nobody' })
   })
   const ran = await seller.reconcile(['--json'], {
     PAY_TO: '',
@@ -283,9 +283,9 @@ t.test('finds money without a sale: a third party’s authorization, and each ab
   await happen(seller, async () => {
     for (const payment of [unknown, voided, reserved, fulfilled])
       hashes.push(await past.onchain.submit(payment))
-    ids.push((await seller.record(voided, (claim) => claim.void())).id)
+    ids.push((await seller.record(voided, (lease) => lease.void())).id)
     ids.push((await seller.record(reserved, async () => undefined)).id)
-    ids.push((await seller.record(fulfilled, (claim) => claim.advance('fulfilled', { answer: ANSWER }))).id)
+    ids.push((await seller.record(fulfilled, (lease) => lease.advance('fulfilled', { answer: ANSWER }))).id)
   })
   const ran = await seller.reconcile()
   t.equal(ran.code, 2)
@@ -424,7 +424,7 @@ t.test('accepts a sale at the edge of the requested period whose block lies outs
 t.test('searches from the first block of the requested period on', async (t) => {
   const seller = await openSeller(t)
   const { past } = seller
-  await seller.record(await seller.sign(), (claim) => claim.void())
+  await seller.record(await seller.sign(), (lease) => lease.void())
   const times: number[] = []
   await happen(seller, async () => {
     for (let number = 0; number < 16; number += 1) {
@@ -664,7 +664,7 @@ t.test('reports differences and unreachable networks together, and exits for the
 
 t.test('reports that it checked nothing when nothing is configured', async (t) => {
   const seller = await openSeller(t)
-  await seller.record(await seller.sign(), (claim) => claim.void())
+  await seller.record(await seller.sign(), (lease) => lease.void())
   const ran = await seller.reconcile([], { RPC_URL_8453: '' })
   t.match(ran, {
     code: 1,

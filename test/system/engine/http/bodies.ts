@@ -20,7 +20,7 @@ import { addressOf, challengeOf, encode, randomKey, sign, stockFetch } from '../
 import { listening } from '../../../support/http.ts'
 import { startServer } from '../../../support/server.ts'
 import { until } from '../../../support/until.ts'
-import { BodyReader } from '../../../../src/engine/http/body.ts'
+import { BodyReader } from '../../../../src/engine/http/body-reader.ts'
 import { mppChallengeOf, signTempo, stockPayer } from '../../../support/tempo.ts'
 
 const GUARDS = fileURLToPath(new URL('../../guards/catalog.yaml', import.meta.url))

@@ -11,11 +11,11 @@ import { tempo } from 'mppx/client'
 import { McpClient } from 'mppx/mcp/client'
 import { privateKeyToAccount } from 'viem/accounts'
 import t from 'tap'
-import { challengeClaims } from '../../../../src/cli/doctor/service-claims.ts'
-import { compareClaims } from '../../../../src/cli/doctor/route-claims.ts'
+import { challengeStatements } from '../../../../src/cli/doctor/service-statements.ts'
+import { compareStatements } from '../../../../src/cli/doctor/route-statements.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../../../src/engine/base/json.ts'
 import { payableEnv, startChains } from '../../guards/support/chains.ts'
-import { READERS } from '../../../support/document-claims.ts'
+import { READERS } from '../../../support/document-statements.ts'
 import { at, items } from '../../../support/documents.ts'
 import { callTool, rpc } from '../../../support/mcp.ts'
 import {
@@ -404,9 +404,9 @@ t.test('says the same of the price in all documents and in the 402s of 200 calls
     headers: asked.headers,
     body,
   }
-  const claims = [...documents.flatMap((each) => each ?? []), ...challengeClaims([challenge])]
+  const statements = [...documents.flatMap((each) => each ?? []), ...challengeStatements([challenge])]
   t.same(
-    compareClaims(claims).filter(({ path }) => path === '/paid/check'),
+    compareStatements(statements).filter(({ path }) => path === '/paid/check'),
     [],
   )
 })

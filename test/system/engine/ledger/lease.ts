@@ -37,7 +37,7 @@ interface Fixture {
 }
 
 function newPlace(t: Test): string {
-  const directory = mkdtempSync(join(tmpdir(), 'ratecard-claim-'))
+  const directory = mkdtempSync(join(tmpdir(), 'ratecard-lease-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
   return directory
 }
@@ -53,25 +53,25 @@ async function openFixture(t: Test): Promise<Fixture> {
 }
 
 /** A reservation that has to succeed; put down with the test. */
-async function claimed(t: Test, desk: LeaseContext): Promise<PaymentLease> {
-  const reservation = await reserve(desk, PURCHASE)
+async function reservedBy(t: Test, context: LeaseContext): Promise<PaymentLease> {
+  const reservation = await reserve(context, PURCHASE)
   if (reservation.kind !== 'reserved') throw new Error(`the payment is ${reservation.record.state}`)
   t.teardown(() => reservation.lease.stopRenewal())
   return reservation.lease
 }
 
-async function takenOver(t: Test, desk: LeaseContext, record: PaymentRecord): Promise<PaymentLease> {
-  const claim = await acquireExpired(desk, record)
-  if (claim === undefined) throw new Error('the payment was not taken over')
-  t.teardown(() => claim.stopRenewal())
-  return claim
+async function takenOver(t: Test, context: LeaseContext, record: PaymentRecord): Promise<PaymentLease> {
+  const lease = await acquireExpired(context, record)
+  if (lease === undefined) throw new Error('the payment was not taken over')
+  t.teardown(() => lease.stopRenewal())
+  return lease
 }
 
 t.test('gives the work to one of many copies of a payment, and tells the others who has it', async (t) => {
   const { mine, ledger, clock } = await openFixture(t)
   const reservations = await Promise.all(Array.from({ length: 50 }, () => reserve(mine, PURCHASE)))
   const winners = reservations.flatMap((each) => (each.kind === 'reserved' ? [each.lease] : []))
-  t.teardown(() => winners.forEach((claim) => claim.stopRenewal()))
+  t.teardown(() => winners.forEach((lease) => lease.stopRenewal()))
   t.equal(winners.length, 1)
   const [winner] = winners
   t.match(winner?.record, { ...PURCHASE, state: 'reserved', owner: 'mine', attempts: 1, version: 1 })
@@ -87,7 +87,7 @@ t.test('gives the work to one of many copies over two processes', async (t) => {
 
 t.test('frees a payment whose work has failed, for another request too', async (t) => {
   const { mine, theirs, clock } = await openFixture(t)
-  const first = await claimed(t, mine)
+  const first = await reservedBy(t, mine)
   await first.advance('fulfilled', { answer: { kind: 'text', type: 'text/plain', text: 'old' } })
   await first.advance('settling', { dispatch: DISPATCH })
   await first.void()
@@ -109,13 +109,13 @@ t.test('frees a payment whose work has failed, for another request too', async (
 
 t.test('frees the reservation of a dead process when its lease ends', async (t) => {
   const { mine, theirs, clock } = await openFixture(t)
-  const dead = await claimed(t, mine)
+  const dead = await reservedBy(t, mine)
   dead.stopRenewal()
   clock.now += LEASE_MS - 1
   t.match(await reserve(theirs, PURCHASE), { kind: 'taken', record: { owner: 'mine' } })
   clock.now += 1
-  const claim = await claimed(t, theirs)
-  t.match(claim.record, { state: 'reserved', owner: 'theirs', attempts: 2 })
+  const lease = await reservedBy(t, theirs)
+  t.match(lease.record, { state: 'reserved', owner: 'theirs', attempts: 2 })
 })
 
 t.test('treats a payment whose record is deleted at that moment as new', async (t) => {
@@ -128,12 +128,12 @@ t.test('treats a payment whose record is deleted at that moment as new', async (
       return tries > 1 ? ledger.insert(record) : { ...record, state: 'voided' }
     },
   }
-  t.match((await claimed(t, { ...mine, ledger: deleting })).record, { state: 'reserved' })
+  t.match((await reservedBy(t, { ...mine, ledger: deleting })).record, { state: 'reserved' })
 })
 
 t.test('gives the reservation of a dead process to one of many', async (t) => {
   const { mine, theirs, clock } = await openFixture(t)
-  ;(await claimed(t, mine)).stopRenewal()
+  ;(await reservedBy(t, mine)).stopRenewal()
   clock.now += LEASE_MS
   const reservations = await Promise.all(Array.from({ length: 50 }, () => reserve(theirs, PURCHASE)))
   for (const each of reservations) if (each.kind === 'reserved') each.lease.stopRenewal()
@@ -143,9 +143,9 @@ t.test('gives the reservation of a dead process to one of many', async (t) => {
 t.test('keeps fulfilled and charged payments from being reserved again', async (t) => {
   for (const state of ['fulfilled', 'settling', 'settled', 'sent', 'unknown'] as const) {
     const { mine, theirs, clock } = await openFixture(t)
-    const claim = await claimed(t, mine)
-    await claim.advance(state)
-    claim.stopRenewal()
+    const lease = await reservedBy(t, mine)
+    await lease.advance(state)
+    lease.stopRenewal()
     clock.now += 10 * LEASE_MS
     t.match(await reserve(theirs, PURCHASE), { kind: 'taken', record: { state } })
   }
@@ -153,31 +153,31 @@ t.test('keeps fulfilled and charged payments from being reserved again', async (
 
 t.test('keeps the payments of a living process, and gives those of a dead one to one of many', async (t) => {
   const { mine, theirs, clock } = await openFixture(t)
-  const dead = await claimed(t, mine)
+  const dead = await reservedBy(t, mine)
   const record = await dead.advance('fulfilled', { answer: { kind: 'json', value: { a: 1 } } })
   dead.stopRenewal()
   clock.now += LEASE_MS - 1
   t.equal(await acquireExpired(theirs, record), undefined)
   clock.now += 1
-  const claims = await Promise.all(Array.from({ length: 50 }, () => acquireExpired(theirs, record)))
-  const [claim, ...others] = claims.filter((each) => each !== undefined)
-  claim?.stopRenewal()
+  const leases = await Promise.all(Array.from({ length: 50 }, () => acquireExpired(theirs, record)))
+  const [lease, ...others] = leases.filter((each) => each !== undefined)
+  lease?.stopRenewal()
   t.strictSame(others, [])
-  t.match(claim?.record, {
+  t.match(lease?.record, {
     state: 'fulfilled',
     owner: 'theirs',
     attempts: 2,
     leaseUntil: clock.now + LEASE_MS,
   })
-  t.strictSame(await claim?.readAnswer(), { kind: 'json', value: { a: 1 } }, 'the work is not lost')
+  t.strictSame(await lease?.readAnswer(), { kind: 'json', value: { a: 1 } }, 'the work is not lost')
 })
 
 t.test('refuses changes of a process that was presumed dead', async (t) => {
   const { mine, theirs, ledger, clock } = await openFixture(t)
-  const late = await claimed(t, mine)
+  const late = await reservedBy(t, mine)
   const record = await late.advance('fulfilled')
   clock.now += LEASE_MS
-  const claim = await takenOver(t, theirs, record)
+  const lease = await takenOver(t, theirs, record)
   const writes: (() => Promise<unknown>)[] = [
     () => late.advance('settling', { dispatch: DISPATCH }),
     () => late.settle(RECEIPT),
@@ -191,7 +191,7 @@ t.test('refuses changes of a process that was presumed dead', async (t) => {
     message: `another process has taken over payment ${record.id}`,
   })
   t.strictSame(late.record, record, 'it knows what it knew')
-  t.strictSame(await ledger.get(PURCHASE.key), claim.record, 'and nothing was written')
+  t.strictSame(await ledger.get(PURCHASE.key), lease.record, 'and nothing was written')
 })
 
 t.test(
@@ -210,11 +210,11 @@ t.test(
       ],
     ] as const) {
       const { mine, ledger, clock } = await openFixture(t)
-      const claim = await claimed(t, mine)
-      await claim.advance('fulfilled', { answer: { kind: 'json', value: {} } })
-      await claim.advance('settling', { dispatch })
-      const record = await claim.settle(RECEIPT)
-      claim.stopRenewal()
+      const lease = await reservedBy(t, mine)
+      await lease.advance('fulfilled', { answer: { kind: 'json', value: {} } })
+      await lease.advance('settling', { dispatch })
+      const record = await lease.settle(RECEIPT)
+      lease.stopRenewal()
       t.match(record, { state: 'settled', receipt: RECEIPT, dispatch })
       clock.now = PURCHASE.validBefore
       t.equal(await cleanUp(mine), 0, 'a block after its end has to be there first')
@@ -281,10 +281,10 @@ t.test('stores the changes of several payments in one commit, or none of them', 
 
 t.test('erases the work, the signature and the identifier of a payment that is given up', async (t) => {
   const { mine, ledger } = await openFixture(t)
-  const claim = await claimed(t, mine)
-  await claim.advance('fulfilled', { answer: { kind: 'json', value: {} } })
-  await claim.advance('settling', { dispatch: DISPATCH })
-  const record = await claim.void()
+  const lease = await reservedBy(t, mine)
+  await lease.advance('fulfilled', { answer: { kind: 'json', value: {} } })
+  await lease.advance('settling', { dispatch: DISPATCH })
+  const record = await lease.void()
   t.equal(record.state, 'voided')
   t.notOk('answer' in record || 'dispatch' in record)
   t.strictSame(await ledger.get(PURCHASE.key), asStored(record))
@@ -295,12 +295,12 @@ t.test('erases the work, the signature and the identifier of a payment that is g
 
 t.test('removes a dropped payment completely', async (t) => {
   const { mine, theirs, ledger } = await openFixture(t)
-  const claim = await claimed(t, mine)
-  const renewing = claim.advance('reserved')
-  await claim.delete()
+  const lease = await reservedBy(t, mine)
+  const renewing = lease.advance('reserved')
+  await lease.delete()
   await renewing
   t.equal(await ledger.get(PURCHASE.key), undefined)
-  const other = await claimed(t, theirs)
+  const other = await reservedBy(t, theirs)
   other.stopRenewal()
   t.equal(other.record.attempts, 1)
   await pass(ledger)
@@ -309,14 +309,14 @@ t.test('removes a dropped payment completely', async (t) => {
 
 t.test('refuses a payment whose identifier belongs to another, and tells which', async (t) => {
   const { mine } = await openFixture(t)
-  await claimed(t, mine)
+  await reservedBy(t, mine)
   const reservation = await reserve(mine, { ...PURCHASE, key: 'x402:another' })
   t.match(reservation, { kind: 'taken', record: { key: PURCHASE.key } })
 })
 
 t.test('frees the identifier with the reservation of a dead process', async (t) => {
   const { mine, theirs, ledger, clock } = await openFixture(t)
-  ;(await claimed(t, mine)).stopRenewal()
+  ;(await reservedBy(t, mine)).stopRenewal()
   clock.now += LEASE_MS
   const reservation = await reserve(theirs, { ...PURCHASE, key: 'x402:another' })
   if (reservation.kind !== 'reserved') throw new Error('the identifier is not free')
@@ -327,9 +327,9 @@ t.test('frees the identifier with the reservation of a dead process', async (t) 
 
 t.test('keeps the pending write of a handler whose process has died', async (t) => {
   const { mine, theirs, ledger, clock } = await openFixture(t)
-  const claim = await claimed(t, mine)
-  claim.stopRenewal()
-  const { record } = claim
+  const lease = await reservedBy(t, mine)
+  lease.stopRenewal()
+  const { record } = lease
   await ledger.replace(record, { ...record, pendingWrite: true, version: record.version + 1 })
   clock.now += LEASE_MS
   t.match(await reserve(theirs, PURCHASE), { kind: 'taken', record: { pendingWrite: true } })
@@ -337,19 +337,19 @@ t.test('keeps the pending write of a handler whose process has died', async (t) 
 
 t.test('records a payment that a transaction of others has settled without one of ours', async (t) => {
   const { mine } = await openFixture(t)
-  const claim = await claimed(t, mine)
-  const record = await claim.settle(RECEIPT)
+  const lease = await reservedBy(t, mine)
+  const record = await lease.settle(RECEIPT)
   t.notOk('dispatch' in record)
   t.strictSame(record.receipt, RECEIPT)
 })
 
 t.test('makes simultaneous changes one after the other', async (t) => {
   const { mine, ledger } = await openFixture(t)
-  const claim = await claimed(t, mine)
+  const lease = await reservedBy(t, mine)
   const records = await Promise.all([
-    claim.advance('fulfilled', { answer: { kind: 'json', value: 1 } }),
-    claim.advance('settling', { dispatch: DISPATCH }),
-    claim.advance('unknown'),
+    lease.advance('fulfilled', { answer: { kind: 'json', value: 1 } }),
+    lease.advance('settling', { dispatch: DISPATCH }),
+    lease.advance('unknown'),
   ])
   t.strictSame(
     records.map(({ state, version }) => `${state} ${version}`),
@@ -360,7 +360,7 @@ t.test('makes simultaneous changes one after the other', async (t) => {
 
 t.test('passes a released payment to the next process at once', async (t) => {
   const { mine, theirs } = await openFixture(t)
-  const gone = await claimed(t, mine)
+  const gone = await reservedBy(t, mine)
   await gone.advance('fulfilled')
   await gone.release()
   const second = await takenOver(t, theirs, gone.record)
@@ -370,15 +370,15 @@ t.test('passes a released payment to the next process at once', async (t) => {
 
 t.test('renews its lease during long work, and stops writing once it is released', async (t) => {
   const { mine, theirs, ledger, clock } = await openFixture(t)
-  const claim = await claimed(t, mine)
+  const lease = await reservedBy(t, mine)
   clock.now += LEASE_MS - 1
   await pass(ledger)
   const renewed = await ledger.get(PURCHASE.key)
   t.match(renewed, { state: 'reserved', owner: 'mine', leaseUntil: clock.now + LEASE_MS })
   clock.now += LEASE_MS - 1
   t.equal((await reserve(theirs, PURCHASE)).kind, 'taken')
-  const record = await claim.settle(RECEIPT)
-  claim.stopRenewal()
+  const record = await lease.settle(RECEIPT)
+  lease.stopRenewal()
   await pass(ledger)
   t.strictSame(await ledger.get(PURCHASE.key), asStored(record))
 })
@@ -386,12 +386,12 @@ t.test('renews its lease during long work, and stops writing once it is released
 t.test('renews between changes, and stops with the last one', async (t) => {
   const { mine, ledger } = await openFixture(t)
   const slow = slowed(ledger)
-  const claim = await claimed(t, { ...mine, ledger: slow.ledger })
-  const settled = claim.settle(RECEIPT)
+  const lease = await reservedBy(t, { ...mine, ledger: slow.ledger })
+  const settled = lease.settle(RECEIPT)
   await pass(ledger)
   slow.goOn()
   const record = await settled
-  claim.stopRenewal()
+  lease.stopRenewal()
   await pass(ledger)
   t.strictSame(await ledger.get(PURCHASE.key), asStored(record), 'what was handed out is what is stored')
   t.equal(slow.replaced(), 1)
@@ -407,14 +407,14 @@ t.test('stops renewing when the payment is lost, and continues when only the sto
       return faults < 0 ? ledger.replace(previous, next) : Promise.reject(new Error('the store is away'))
     },
   }
-  const claim = await claimed(t, { ...mine, ledger: failing })
+  const lease = await reservedBy(t, { ...mine, ledger: failing })
   await pass(ledger)
   t.equal((await ledger.get(PURCHASE.key))?.version, 1)
   await pass(ledger)
   t.equal((await ledger.get(PURCHASE.key))?.version, 2)
   t.equal(faults, -1, 'the second try went through')
   clock.now += LEASE_MS
-  const other = await takenOver(t, theirs, claim.record)
+  const other = await takenOver(t, theirs, lease.record)
   other.stopRenewal()
   await pass(ledger)
   t.equal(faults, -2)
@@ -460,11 +460,11 @@ t.test('recognises its own change when the store’s reply was lost', async (t) 
       throw new LedgerError('no answer')
     },
   }
-  const claim = await claimed(t, { ...mine, ledger: deaf })
-  t.match(await claim.advance('fulfilled'), { state: 'fulfilled', version: 2 })
+  const lease = await reservedBy(t, { ...mine, ledger: deaf })
+  t.match(await lease.advance('fulfilled'), { state: 'fulfilled', version: 2 })
   t.match(await ledger.get(PURCHASE.key), { state: 'fulfilled', version: 2 })
   const broken: Ledger = { ...ledger, replace: () => Promise.reject(new LedgerError('no answer')) }
-  const other = await takenOver(t, { ...mine, ledger: broken }, { ...claim.record, leaseUntil: 0 }).catch(
+  const other = await takenOver(t, { ...mine, ledger: broken }, { ...lease.record, leaseUntil: 0 }).catch(
     (fault: unknown) => fault,
   )
   t.type(other, LedgerError, 'and one that was not made is none')

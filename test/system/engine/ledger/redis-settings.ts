@@ -4,10 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
 import { FORMAT } from '../../../../src/engine/ledger/record-codec.ts'
-import {
-  openRedisLedger,
-  type RedisLedgerSettings,
-} from '../../../../src/engine/ledger/redis/redis-ledger.ts'
+import { openRedisLedger } from '../../../../src/engine/ledger/redis/redis-ledger.ts'
+import type { RedisLedgerSettings } from '../../../../src/engine/ledger/redis/redis-store.ts'
 import { makeRecord, nextRecord } from '../../../support/payment-records.ts'
 import { redisAbsence, startRedis, type RedisOptions, type RunningRedis } from '../../../support/redis.ts'
 

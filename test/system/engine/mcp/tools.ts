@@ -6,7 +6,7 @@ import { createSiweMessage } from 'viem/siwe'
 import t from 'tap'
 import type { JsonObject } from '../../../../src/engine/base/json.ts'
 import { paymentId } from '../../../../src/engine/ledger/payment-lifecycle.ts'
-import { answered } from '../../../../src/engine/mcp/result.ts'
+import { answered } from '../../../../src/engine/mcp/tool-reply.ts'
 import { at, items } from '../../../support/documents.ts'
 import { callTool, listTools, rpc, type Revision, type ToolResult } from '../../../support/mcp.ts'
 import {

@@ -3,7 +3,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 import t from 'tap'
 import { realmOf } from '../../../../src/engine/mpp/mpp-challenge.ts'
 import { readUsualTransfer } from '../../../../src/engine/mpp/usual-transfer.ts'
-import { Validator, type Demand, type SignedTransfer } from '../../../../src/engine/mpp/validator.ts'
+import { Validator, type Demand, type SignedTransfer } from '../../../../src/engine/mpp/transfer-validator.ts'
 import { addressOf, randomKey, type Hex } from '../../../support/payment.ts'
 import { randomBytes, SEED } from '../../../support/random.ts'
 import {

@@ -100,7 +100,7 @@ t.test(
 )
 
 t.test(
-  'holds an unknown outcome until its payment expires, and the claim of a killed process for a minute',
+  'holds an unknown outcome until its payment expires, and what a killed process holds for a minute',
   async (t) => {
     const ledger = await openLedger(t)
     const [one, two] = [openProcess(ledger, 'one'), openProcess(ledger, 'two')]

@@ -33,7 +33,7 @@ t.test('exports one exact row for each charge', async (t) => {
   const sold = purchaseOf({ amount: '12345678', revision: 'rev-9' })
   const receipt = { ...receiptOf(sold), gasCost: '66100000' }
   const record = await fixture.record(sold, at, sell(receipt))
-  await fixture.record(purchaseOf(), at, (claim) => claim.void())
+  await fixture.record(purchaseOf(), at, (lease) => lease.void())
   await fixture.record(purchaseOf(), at)
   const { out, err } = await exported(t, fixture)
   t.equal(err, '')
@@ -76,7 +76,7 @@ t.test(
   async (t) => {
     const fixture = openLedgerFixture(t)
     const owed = purchaseOf({ settle: 'upfront' })
-    const { id } = await fixture.record(owed, Date.now() - HOUR, (claim) => claim.settle(receiptOf(owed)))
+    const { id } = await fixture.record(owed, Date.now() - HOUR, (lease) => lease.settle(receiptOf(owed)))
     await fixture.record(purchaseOf(), Date.now() - HOUR, loseOutcome('unknown'))
     await fixture.record(purchaseOf(), Date.now() - HOUR, loseOutcome('settling'))
     const { out, err } = await exported(t, fixture)

@@ -25,7 +25,7 @@ t.test('deletes what a payer has bought at once, and keeps the money side of cha
   const sold = await fixture.record(mine, Date.now() - HOUR, sell(receipt))
   const others = purchaseOf()
   const other = await fixture.record(others, Date.now() - HOUR, sell(receiptOf(others)))
-  await fixture.record(purchaseOf({ payer: PAYER }), Date.now() - HOUR, (claim) => claim.void())
+  await fixture.record(purchaseOf({ payer: PAYER }), Date.now() - HOUR, (lease) => lease.void())
   const unknown = await fixture.record(
     purchaseOf({ payer: PAYER.toLowerCase() }),
     Date.now() - HOUR,
@@ -100,11 +100,11 @@ t.test('deletes charges whose accounting period is over, but nothing that a refu
   await sellOne({}, at)
   const young = await sellOne({}, Date.now() - DAY)
   const owed = purchaseOf({ payer: PAYER, settle: 'upfront', validBefore: at + MINUTE })
-  const { id } = await fixture.record(owed, at, (claim) => claim.settle(receiptOf(owed)))
+  const { id } = await fixture.record(owed, at, (lease) => lease.settle(receiptOf(owed)))
   const refunded = purchaseOf({ payer: PAYER, validBefore: at + MINUTE })
-  await fixture.record(refunded, at, async (claim) => {
-    await sell(receiptOf(refunded))(claim)
-    await claim.refund({ kind: 'sent', hash: randomHash() })
+  await fixture.record(refunded, at, async (lease) => {
+    await sell(receiptOf(refunded))(lease)
+    await lease.refund({ kind: 'sent', hash: randomHash() })
   })
   const { code, out } = await runLine([
     'payments',
@@ -136,7 +136,7 @@ t.test('forgets a payer on Solana, and nobody whose address differs in letter ca
   const payer = 'So11111111111111111111111111111111111111112'
   const alike = 'so11111111111111111111111111111111111111112'
   for (const each of [payer, alike])
-    await fixture.record(purchaseOf({ payer: each }), Date.now() - HOUR, (claim) => claim.void())
+    await fixture.record(purchaseOf({ payer: each }), Date.now() - HOUR, (lease) => lease.void())
   const { code, out } = await runLine(['payments', 'forget', payer, '--json', '--data-dir', fixture.dataDir])
   t.equal(code, 0)
   t.match(parse(out), { deleted: 1, reduced: 0 })

@@ -34,7 +34,7 @@ async function fill(t: Test): Promise<Shelf> {
   const first = purchaseOf({ amount: '250000', operation: 'bundle/market-snapshot', payer: PAYER })
   const old = await fixture.record(first, now - 49 * HOUR, sell(receiptOf(first)))
   const doubtful = await fixture.record(purchaseOf(), now - 2 * HOUR, loseOutcome('unknown'))
-  const voided = await fixture.record(purchaseOf(), now - HOUR, (claim) => claim.void())
+  const voided = await fixture.record(purchaseOf(), now - HOUR, (lease) => lease.void())
   const last = purchaseOf({ identifier: 'identifier-7f3a' })
   const latest = await fixture.record(last, now - MINUTE, sell(receiptOf(last)))
   return { fixture, old, doubtful, voided, latest }

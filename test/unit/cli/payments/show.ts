@@ -83,7 +83,7 @@ function stories(): readonly (readonly [string, Partial<Purchase>, number, Proce
       'work that nobody has paid for yet',
       { validBefore: soon },
       ago,
-      (claim) => claim.advance('fulfilled', { answer: ANSWER }),
+      (lease) => lease.advance('fulfilled', { answer: ANSWER }),
       /charged and answered when the buyer sends the same payment again/,
       /^nothing$/,
     ],
@@ -91,7 +91,7 @@ function stories(): readonly (readonly [string, Partial<Purchase>, number, Proce
       'work that nobody will pay for',
       { validBefore: ago },
       ago,
-      (claim) => claim.advance('fulfilled', { answer: ANSWER }),
+      (lease) => lease.advance('fulfilled', { answer: ANSWER }),
       /has not come back for it; nothing was charged/,
       /^nothing$/,
     ],
@@ -115,7 +115,7 @@ function stories(): readonly (readonly [string, Partial<Purchase>, number, Proce
       'a failure',
       { validBefore: soon },
       ago,
-      (claim) => claim.void(),
+      (lease) => lease.void(),
       /may use the same payment again until/,
       /^nothing$/,
     ],
@@ -123,7 +123,7 @@ function stories(): readonly (readonly [string, Partial<Purchase>, number, Proce
       'a failure that is over',
       { validBefore: ago },
       ago,
-      (claim) => claim.void(),
+      (lease) => lease.void(),
       /the payment has expired/,
       /^nothing$/,
     ],
@@ -131,7 +131,7 @@ function stories(): readonly (readonly [string, Partial<Purchase>, number, Proce
       'an answer that is owed',
       { settle: 'upfront' },
       ago,
-      (claim) => claim.settle(receiptOf(purchaseOf())),
+      (lease) => lease.settle(receiptOf(purchaseOf())),
       /the buyer is owed an answer/,
       /see why util\/workday fails; the same payment runs it again without a charge, else refund it with "ratecard payments refund pay_/,
     ],
@@ -139,7 +139,7 @@ function stories(): readonly (readonly [string, Partial<Purchase>, number, Proce
       'work that is paid for and under way',
       { settle: 'upfront' },
       Date.now() + MINUTE,
-      (claim) => claim.settle(receiptOf(purchaseOf())),
+      (lease) => lease.settle(receiptOf(purchaseOf())),
       /^Charged; the work is being done right now\.$/,
       /^nothing$/,
     ],
@@ -155,7 +155,7 @@ function stories(): readonly (readonly [string, Partial<Purchase>, number, Proce
       'an answer that was never given',
       { settle: 'upfront', redeliver: MINUTE },
       ago,
-      (claim) => claim.settle(receiptOf(purchaseOf())),
+      (lease) => lease.settle(receiptOf(purchaseOf())),
       /never succeeded: the buyer is owed the money/,
       /^refund it with "ratecard payments refund pay_/,
     ],
@@ -163,9 +163,9 @@ function stories(): readonly (readonly [string, Partial<Purchase>, number, Proce
       'an answer of paid work that waits',
       { settle: 'upfront' },
       ago,
-      async (claim) => {
-        await claim.settle(receiptOf(purchaseOf()))
-        await claim.advance('fulfilled', { answer: ANSWER })
+      async (lease) => {
+        await lease.settle(receiptOf(purchaseOf()))
+        await lease.advance('fulfilled', { answer: ANSWER })
       },
       /Charged; the answer is not known to have arrived, and is kept until/,
       /the buyer gets it, without a charge, by sending the same payment again/,
@@ -174,9 +174,9 @@ function stories(): readonly (readonly [string, Partial<Purchase>, number, Proce
       'an answer that did not arrive',
       {},
       ago,
-      async (claim) => {
-        await claim.advance('fulfilled', { answer: ANSWER })
-        await claim.settle(receiptOf(purchaseOf()))
+      async (lease) => {
+        await lease.advance('fulfilled', { answer: ANSWER })
+        await lease.settle(receiptOf(purchaseOf()))
       },
       /Charged; the answer is not known to have arrived/,
       /if that never comes, refund it with/,
@@ -185,9 +185,9 @@ function stories(): readonly (readonly [string, Partial<Purchase>, number, Proce
       'an answer that nobody has fetched in time',
       { redeliver: MINUTE },
       ago,
-      async (claim) => {
-        await claim.advance('fulfilled', { answer: ANSWER })
-        await claim.settle(receiptOf(purchaseOf()))
+      async (lease) => {
+        await lease.advance('fulfilled', { answer: ANSWER })
+        await lease.settle(receiptOf(purchaseOf()))
       },
       /^Charged; the time in which the answer is given again is over/,
       /if the buyer says that no answer came: refund it/,
@@ -196,9 +196,9 @@ function stories(): readonly (readonly [string, Partial<Purchase>, number, Proce
       'paid work that fails for good',
       { settle: 'upfront' },
       ago,
-      async (claim) => {
-        await claim.settle(receiptOf(purchaseOf()))
-        await claim.refund({ kind: 'due', reason: 'not_found' })
+      async (lease) => {
+        await lease.settle(receiptOf(purchaseOf()))
+        await lease.refund({ kind: 'due', reason: 'not_found' })
       },
       /fails whenever it is run \(not_found\): the buyer is owed the money/,
       /^refund it with "ratecard payments refund pay_/,
@@ -207,9 +207,9 @@ function stories(): readonly (readonly [string, Partial<Purchase>, number, Proce
       'a refund',
       { settle: 'upfront' },
       ago,
-      async (claim) => {
-        await claim.settle(receiptOf(purchaseOf()))
-        await claim.refund({ kind: 'sent', hash: randomHash() })
+      async (lease) => {
+        await lease.settle(receiptOf(purchaseOf()))
+        await lease.refund({ kind: 'sent', hash: randomHash() })
       },
       /^Charged and refunded in 0x[0-9a-f]{64}\.$/,
       /^nothing$/,
@@ -237,8 +237,8 @@ t.test('explains every state with what was charged and what to do', async (t) =>
 t.test('keeps signed bytes, facilitator requests and addresses beyond the host private', async (t) => {
   const fixture = openLedgerFixture(t)
   const url = 'https://pay.example.com/key-7f3a'
-  const asked = await fixture.record(purchaseOf(), Date.now() - HOUR, (claim) =>
-    claim.advance('settling', { dispatch: { kind: 'facilitator', url, request: 'request-7f3a' } }),
+  const asked = await fixture.record(purchaseOf(), Date.now() - HOUR, (lease) =>
+    lease.advance('settling', { dispatch: { kind: 'facilitator', url, request: 'request-7f3a' } }),
   )
   const { out } = await show(t, fixture, asked.id, '--json')
   t.notMatch(out, 'key-7f3a')
@@ -248,7 +248,7 @@ t.test('keeps signed bytes, facilitator requests and addresses beyond the host p
   const signed = await fixture.record(
     purchaseOf({ protocol: 'mpp', key: 'mpp:challenge' }),
     Date.now() - HOUR,
-    (claim) => claim.advance('settling', { dispatch: { kind: 'payer', hash: '0x01', raw: '0xfeed7f3a' } }),
+    (lease) => lease.advance('settling', { dispatch: { kind: 'payer', hash: '0x01', raw: '0xfeed7f3a' } }),
   )
   t.match(parse((await show(t, fixture, signed.id, '--json')).out), {
     authorization_nonce: null,

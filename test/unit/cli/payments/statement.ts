@@ -29,11 +29,11 @@ async function fill(t: Test): Promise<LedgerFixture> {
   const fixture = openLedgerFixture(t)
   const sellAt = async (at: number, amount: string, sentAt?: number, changes = {}): Promise<void> => {
     const purchase = purchaseOf({ amount, ...changes })
-    await fixture.record(purchase, at, async (claim) => {
+    await fixture.record(purchase, at, async (lease) => {
       await sell({ ...receiptOf(purchase), ...('network' in changes ? {} : { gasCost: '100000000000' }) })(
-        claim,
+        lease,
       )
-      if (sentAt !== undefined) await claim.refund({ kind: 'sent', hash: randomHash(), sentAt })
+      if (sentAt !== undefined) await lease.refund({ kind: 'sent', hash: randomHash(), sentAt })
     })
   }
   await sellAt(START - 1, '1000000', START)
@@ -43,7 +43,7 @@ async function fill(t: Test): Promise<LedgerFixture> {
   await sellAt(END, '2000000')
   await sellAt(START + 5, '3000', undefined, { network: 'eip155:42431', asset: PATH_USD, protocol: 'mpp' })
   await fixture.record(purchaseOf(), START + 9, loseOutcome('unknown'))
-  await fixture.record(purchaseOf(), START + 9, (claim) => claim.void())
+  await fixture.record(purchaseOf(), START + 9, (lease) => lease.void())
   return fixture
 }
 

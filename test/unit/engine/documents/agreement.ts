@@ -1,9 +1,13 @@
 import t from 'tap'
-import { catalogClaims } from '../../../../src/cli/doctor/service-claims.ts'
-import { compareClaims, type Mismatch, type RouteClaims } from '../../../../src/cli/doctor/route-claims.ts'
+import { catalogStatements } from '../../../../src/cli/doctor/service-statements.ts'
+import {
+  compareStatements,
+  type Mismatch,
+  type DocumentStatements,
+} from '../../../../src/cli/doctor/route-statements.ts'
 import type { Catalog } from '../../../../src/engine/catalog/catalog.ts'
 import { createRevision } from '../../../../src/engine/http/revision.ts'
-import { READERS, skillClaims } from '../../../support/document-claims.ts'
+import { READERS, skillStatements } from '../../../support/document-statements.ts'
 import { compileHarbour } from '../../../support/documents.ts'
 import { BASE_URL, quietX402, shippedCatalog } from '../../../support/shipped-catalog.ts'
 
@@ -23,13 +27,13 @@ function pagesOf(catalog: Catalog): ReadonlyMap<string, string> {
 }
 
 function mismatches(catalog: Catalog, pages: ReadonlyMap<string, string>): Mismatch[] {
-  const said = [...READERS].flatMap(([name, read]): RouteClaims[] => {
+  const said = [...READERS].flatMap(([name, read]): DocumentStatements[] => {
     const [path = ''] = catalog.documents[name]?.paths ?? []
     const text = pages.get(path)
-    const claims = text === undefined ? undefined : read(path, text)
-    return claims === undefined ? [] : [claims]
+    const statements = text === undefined ? undefined : read(path, text)
+    return statements === undefined ? [] : [statements]
   })
-  return compareClaims([catalogClaims(catalog), skillClaims(catalog), ...said])
+  return compareStatements([catalogStatements(catalog), skillStatements(catalog), ...said])
 }
 
 const shipped = shippedCatalog()

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { MetricsBySource } from '../../../../src/service/sources/source-metrics.ts'
-import type { Runtime } from '../../../../src/service/sources/runtime.ts'
+import type { Runtime } from '../../../../src/service/sources/source-runtime.ts'
 import { standIns, storeAt, WORLD } from '../../../support/service/sources.ts'
 
 const { signal } = new AbortController()

@@ -5,7 +5,7 @@ import { startStandIns } from '../../../../src/service/stand-ins/stand-ins.ts'
 import { SEARCH } from '../../../../src/service/sources/gamestore/shapes.ts'
 import { JsonSource, type JsonSourceOptions } from '../../../../src/service/sources/json-source.ts'
 import { SourceMetrics } from '../../../../src/service/sources/source-metrics.ts'
-import type { Runtime } from '../../../../src/service/sources/runtime.ts'
+import type { Runtime } from '../../../../src/service/sources/source-runtime.ts'
 import { standIns, watched, WORLD } from '../../../support/service/sources.ts'
 
 const SEARCH_PATH = '/search/results/'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Runtime } from '../../../../src/service/sources/runtime.ts'
+import type { Runtime } from '../../../../src/service/sources/source-runtime.ts'
 import { standIns, steamSpyAt, WORLD } from '../../../support/service/sources.ts'
 
 const { signal } = new AbortController()

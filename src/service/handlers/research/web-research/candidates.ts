@@ -1,4 +1,4 @@
-import type { SearchHit } from '../../../sources/search.ts'
+import type { SearchHit } from '../../../sources/search-engine.ts'
 import { registrableDomain } from '../../../sources/public-suffix.ts'
 import { hostOf, readTarget } from '../../../sources/egress/target.ts'
 

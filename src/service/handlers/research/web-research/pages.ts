@@ -1,9 +1,9 @@
 import { Failure, InvalidParameter, type Context, type Warning } from 'ratecard/handler'
 import { beforeDeadline, DeadlinePassed } from '../../../sources/deadline.ts'
 import type { Egress } from '../../../sources/egress.ts'
-import type { SearchHit } from '../../../sources/search.ts'
+import type { SearchHit } from '../../../sources/search-engine.ts'
 import { READABLE_TYPES, readReply } from '../../util/extract/page.ts'
-import { screenPage } from '../../util/extract/screening.ts'
+import { screenPage } from '../../util/extract/page-screening.ts'
 import { identityOf } from './candidates.ts'
 
 export interface Page {

@@ -1,7 +1,7 @@
 import type { JSONSchemaType } from 'ajv/dist/2020.js'
 import type { Context } from 'ratecard/handler'
 import { unusable, type LanguageModel } from '../../../sources/model.ts'
-import { compileShape } from '../../../sources/shape.ts'
+import { compileShape } from '../../../sources/answer-shape.ts'
 import { takeExcerpt } from '../excerpt.ts'
 import { promptOf } from '../prompt.ts'
 import { citedOnly, joined, tidy, type Brief, type BriefClaim } from './brief.ts'

@@ -1,7 +1,7 @@
 import type { Contributor, Work } from '../../../sources/works/work.ts'
 import { creditOf, editorsOf } from './credit.ts'
 import { doiAddress } from './doi.ts'
-import { familyFirst, givenFirst, inSeries, isTurned, spaced } from './names.ts'
+import { familyFirst, givenFirst, inSeries, isTurned, spaced } from './person-names.ts'
 import {
   describing,
   editionOf,

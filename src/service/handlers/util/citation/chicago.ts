@@ -2,7 +2,7 @@ import type { Work } from '../../../sources/works/work.ts'
 import { creditOf, editorsOf } from './credit.ts'
 import { doiAddress } from './doi.ts'
 import { containerHeadline, headline } from './headline.ts'
-import { coreFirst, givenFirst, inFull, inSeries, isTurned } from './names.ts'
+import { coreFirst, givenFirst, inFull, inSeries, isTurned } from './person-names.ts'
 import {
   chicagoDigits,
   editionOf,

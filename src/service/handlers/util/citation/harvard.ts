@@ -1,7 +1,7 @@
 import type { Contributor, Work } from '../../../sources/works/work.ts'
 import { creditOf, editorsOf } from './credit.ts'
 import { doiAddress } from './doi.ts'
-import { close, familyFirst, givenFirst, inSeries } from './names.ts'
+import { close, familyFirst, givenFirst, inSeries } from './person-names.ts'
 import { editionOf, listed, placeOf, publisherOf, quotedAsInBritain, titleOf, sentences } from './fields.ts'
 
 const MOST = 3

@@ -1,6 +1,6 @@
 import type { Contributor, Work } from '../../../sources/works/work.ts'
 import { creditOf, editorsOf } from './credit.ts'
-import { abridged, givenFirst, inSeries, spaced } from './names.ts'
+import { abridged, givenFirst, inSeries, spaced } from './person-names.ts'
 import { editionOf, listed, placeOf, publisherOf, quoted, sentence, titleOf, sentences } from './fields.ts'
 
 const MOST = 6

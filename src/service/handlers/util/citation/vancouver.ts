@@ -1,7 +1,7 @@
 import type { Work } from '../../../sources/works/work.ts'
 import { creditOf, editorsOf } from './credit.ts'
 import { doiAddress } from './doi.ts'
-import { abridged, bare, familyFirst } from './names.ts'
+import { abridged, bare, familyFirst } from './person-names.ts'
 import { editionOf, placeOf, publisherOf, shortPages, titleOf, sentences } from './fields.ts'
 
 const MOST = 6

@@ -1,4 +1,4 @@
-import { openTable } from '../../../data/table.ts'
+import { openTable } from '../../../data/open-table.ts'
 
 export interface Service {
   readonly transit: { readonly min: number; readonly max: number }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { findArticle } from '../../../html/article.ts'
-import { writeText } from '../../../html/blocks.ts'
+import { writeText } from '../../../html/write-text.ts'
 import { parseHtml } from '../../../html/bounded-parser.ts'
 import { decodePage } from '../../../html/charset.ts'
 import { readHead, type Head } from '../../../html/head.ts'

@@ -1,8 +1,8 @@
 import { decodedIn } from './decoded.ts'
 import { beginsWith, endOfPhrase, type Phrase } from './phrase.ts'
 import { guardRules, type Rule, type TextKind } from './rules.ts'
-import { tokensOf } from './words.ts'
-import { foldedView, hiddenIn, plainView, type View } from './view.ts'
+import { tokensOf } from './view-tokens.ts'
+import { foldedView, hiddenIn, plainView, type View } from './plain-view.ts'
 
 /** A place in the original text that a rule mentions. */
 export interface Finding {

@@ -1,4 +1,4 @@
-import type { Token } from './words.ts'
+import type { Token } from './view-tokens.ts'
 
 /** Words in this order, with others in between. */
 export interface Phrase {

@@ -1,4 +1,4 @@
-import { openTable } from '../../../data/table.ts'
+import { openTable } from '../../../data/open-table.ts'
 import { parsePhrase, vocabularyOf, type Phrase } from './phrase.ts'
 
 /** One thing to look for in the words of a text. */

@@ -1,7 +1,7 @@
 import { addDays, daysBetween, yearOf, type Day } from '../workday/day.ts'
 import type { Calendar } from '../workday/calendar.ts'
 import type { Holiday } from '../workday/holiday.ts'
-import { daysBy, type Rule } from './rule.ts'
+import { daysBy, type Rule } from './yearly-rule.ts'
 import { occasions, type Occasion } from './table.ts'
 
 /** A day that a country keeps: out of the table, out of the holiday library, or the same day out of both. */

@@ -1,6 +1,6 @@
-import { openTable } from '../../../data/table.ts'
+import { openTable } from '../../../data/open-table.ts'
 import type { Day } from '../workday/day.ts'
-import { daysBy, parseRule, type Rule } from './rule.ts'
+import { daysBy, parseRule, type Rule } from './yearly-rule.ts'
 
 type Type = 'observance' | 'religious' | 'commercial'
 

@@ -1,4 +1,4 @@
-import { openTable } from '../../../data/table.ts'
+import { openTable } from '../../../data/open-table.ts'
 
 interface Table {
   readonly version: string

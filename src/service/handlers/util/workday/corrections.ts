@@ -1,4 +1,4 @@
-import { openTable } from '../../../data/table.ts'
+import { openTable } from '../../../data/open-table.ts'
 import { yearOf, type Day } from './day.ts'
 import type { Holiday } from './holiday.ts'
 

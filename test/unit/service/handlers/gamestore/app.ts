@@ -7,7 +7,7 @@ import {
 } from '../../../../../src/engine/handler.ts'
 import type { Fault } from '../../../../../src/service/stand-ins/fault.ts'
 import { app } from '../../../../../src/service/handlers/gamestore/app.ts'
-import type { Runtime } from '../../../../../src/service/sources/runtime.ts'
+import type { Runtime } from '../../../../../src/service/sources/source-runtime.ts'
 import { publishedExample } from '../../../../support/handler-context.ts'
 import {
   context,

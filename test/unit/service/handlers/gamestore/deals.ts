@@ -8,7 +8,7 @@ import {
 import type { Fault } from '../../../../../src/service/stand-ins/fault.ts'
 import { deals } from '../../../../../src/service/handlers/gamestore/deals.ts'
 import { scoreValue } from '../../../../../src/service/handlers/gamestore/value-score.ts'
-import type { Runtime } from '../../../../../src/service/sources/runtime.ts'
+import type { Runtime } from '../../../../../src/service/sources/source-runtime.ts'
 import { publishedExample } from '../../../../support/handler-context.ts'
 import { context, standIns, storeAt, watched, WORLD } from '../../../../support/service/sources.ts'
 import { MALFORMED_CASES, assertClean, changes, spoiling } from '../../../../support/service/malformed.ts'

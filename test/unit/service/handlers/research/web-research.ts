@@ -7,7 +7,7 @@ import { candidatesOf } from '../../../../../src/service/handlers/research/web-r
 import { screen } from '../../../../../src/service/handlers/util/guard/screening.ts'
 import type { Egress } from '../../../../../src/service/sources/egress.ts'
 import type { LanguageModel } from '../../../../../src/service/sources/model.ts'
-import type { SearchEngine } from '../../../../../src/service/sources/search.ts'
+import type { SearchEngine } from '../../../../../src/service/sources/search-engine.ts'
 import { fixedContext, publishedExample } from '../../../../support/handler-context.ts'
 import { openEngine, openProvider, says, standInEngine } from '../../../../support/service/model-provider.ts'
 import { openSite, openWeb } from '../../../../support/service/stand-in-web.ts'

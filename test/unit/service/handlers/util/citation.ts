@@ -7,7 +7,7 @@ import { Crossref, LIVE_CROSSREF } from '../../../../../src/service/sources/cros
 import { DataCite, LIVE_DATACITE } from '../../../../../src/service/sources/datacite.ts'
 import { DoiResolver, LIVE_DOI_RESOLVER } from '../../../../../src/service/sources/doi-resolver.ts'
 import { MetricsBySource } from '../../../../../src/service/sources/source-metrics.ts'
-import type { Runtime } from '../../../../../src/service/sources/runtime.ts'
+import type { Runtime } from '../../../../../src/service/sources/source-runtime.ts'
 import { fixedContext, keepingContext, publishedExample } from '../../../../support/handler-context.ts'
 import { WORLD } from '../../../../support/service/sources.ts'
 import { openWeb } from '../../../../support/service/stand-in-web.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isPublicAddress } from '../../../../../src/service/sources/egress/address.ts'
+import { isPublicAddress } from '../../../../../src/service/sources/egress/ip-address.ts'
 import { readTarget, refuseTarget, type Refusal } from '../../../../../src/service/sources/egress/target.ts'
 
 const POLICY = {

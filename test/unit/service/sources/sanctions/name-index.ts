@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import type { ListedEntry } from '../../../../../src/service/sources/sanctions/entry.ts'
 import { readName } from '../../../../../src/service/sources/sanctions/name.ts'
-import { readList, type Format } from '../../../../../src/service/sources/sanctions/reading.ts'
+import { readList, type Format } from '../../../../../src/service/sources/sanctions/list-reader.ts'
 import { NameIndex } from '../../../../../src/service/sources/sanctions/name-index.ts'
 import { listFile } from '../../../../support/service/sanctions-lists.ts'
 

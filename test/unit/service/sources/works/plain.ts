@@ -1,5 +1,5 @@
 import t from 'tap'
-import { pageRange } from '../../../../../src/service/sources/works/pages.ts'
+import { pageRange } from '../../../../../src/service/sources/works/page-range.ts'
 import { plain } from '../../../../../src/service/sources/works/plain.ts'
 import { fc } from '../../../../support/fast-check.ts'
 

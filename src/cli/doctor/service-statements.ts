@@ -6,20 +6,20 @@ import { findNetwork } from '../../engine/base/networks.ts'
 import { at, listAt, membersAt, readObject, textAt } from '../json-access.ts'
 import { bodySchema, openapiOperations, spellValue } from '../openapi-document.ts'
 import { offersOf, type PaymentRequired } from './payment-required.ts'
-import { ALL, claimOf, type RouteClaim, type RouteClaims, SOLD } from './route-claims.ts'
+import { ALL, statementOf, type RouteStatement, type DocumentStatements, SOLD } from './route-statements.ts'
 
 const NONE = 'none'
 
-/** The claims of a catalog file, without knowing the credentials of its server. */
-export function catalogClaims({ routes }: Catalog): RouteClaims {
-  const claims = routes
+/** The statements of a catalog file, without knowing the credentials of its server. */
+export function catalogStatements({ routes }: Catalog): DocumentStatements {
+  const statements = routes
     .filter(({ operation }) => !operation.planned)
-    .map((route): [string, RouteClaim] => {
+    .map((route): [string, RouteStatement] => {
       const { kind, operation, parameters, sample } = route
       const { price, meter, body } = operation
       return [
         routeKey(route),
-        claimOf(
+        statementOf(
           ['price', kind !== 'paid' || price === undefined ? 'free' : spellPrice(price, meter)],
           [
             'parameters',
@@ -32,18 +32,18 @@ export function catalogClaims({ routes }: Catalog): RouteClaims {
         ),
       ]
     })
-  return { document: 'catalog', covers: ALL, claims: new Map(claims) }
+  return { document: 'catalog', covers: ALL, statements: new Map(statements) }
 }
 
-/** The claims of the OpenAPI document about every route, without the generated documents among its paths. */
-export function openapiClaims(document: string, openapi: JsonObject): RouteClaims {
-  const claims = openapiOperations(openapi)
+/** What the OpenAPI document states about every route, without the generated documents among its paths. */
+export function openapiStatements(document: string, openapi: JsonObject): DocumentStatements {
+  const statements = openapiOperations(openapi)
     .filter(([, operation]) => at(operation, 'x-document') === undefined)
-    .map(([key, operation]): [string, RouteClaim] => [key, openapiClaim(operation)])
-  return { document, covers: ALL, claims: new Map(claims) }
+    .map(([key, operation]): [string, RouteStatement] => [key, openapiStatement(operation)])
+  return { document, covers: ALL, statements: new Map(statements) }
 }
 
-function openapiClaim(operation: Json): RouteClaim {
+function openapiStatement(operation: Json): RouteStatement {
   const parameters = listAt(operation, 'parameters').map(
     (parameter) =>
       [
@@ -56,7 +56,7 @@ function openapiClaim(operation: Json): RouteClaim {
   const protocols = listAt(info, 'protocols').flatMap((each) => membersAt(each).map(([name]) => name))
   const [offer] = listAt(info, 'offers')
   const [amount, currency] = [textAt(offer, 'amount'), textAt(offer, 'currency')]
-  return claimOf(
+  return statementOf(
     ['price', info === undefined ? 'free' : priceAt(info)],
     ['parameters', joinParameters([...parameters, ...membersOf(bodySchema(operation))])],
     ['sample', textAt(operation, 'x-free-preview') ?? NONE],
@@ -91,12 +91,15 @@ function joinParameters(parameters: readonly (readonly [string, boolean, Json | 
 }
 
 /** What the 402s say: their bodies for readers, and the offers of each protocol and network. */
-export function challengeClaims(challenges: readonly PaymentRequired[]): RouteClaims[] {
-  const said = new Map<string, Map<string, RouteClaim>>()
+export function challengeStatements(challenges: readonly PaymentRequired[]): DocumentStatements[] {
+  const said = new Map<string, Map<string, RouteStatement>>()
   for (const challenge of challenges)
-    for (const [document, claim] of claimsOf(challenge))
-      said.set(document, (said.get(document) ?? new Map<string, RouteClaim>()).set(challenge.key, claim))
-  return Array.from(said, ([document, claims]) => ({ document, covers: SOLD, claims }))
+    for (const [document, statement] of statementsOf(challenge))
+      said.set(
+        document,
+        (said.get(document) ?? new Map<string, RouteStatement>()).set(challenge.key, statement),
+      )
+  return Array.from(said, ([document, statements]) => ({ document, covers: SOLD, statements }))
 }
 
 /** Reasons to refuse every request, whatever its parameters. */
@@ -105,7 +108,7 @@ const UNREADY: ReadonlySet<string> = new Set<ErrorCode>(['not_configured', 'not_
 /** Decimals of every token on Tempo. */
 const TIP20_DECIMALS = 6
 
-function* claimsOf(challenge: PaymentRequired): Iterable<[string, RouteClaim]> {
+function* statementsOf(challenge: PaymentRequired): Iterable<[string, RouteStatement]> {
   const { x402, mpp } = offersOf(challenge)
   const read = readObject(challenge.body)
   const sample = textAt(read, 'sample')
@@ -113,7 +116,7 @@ function* claimsOf(challenge: PaymentRequired): Iterable<[string, RouteClaim]> {
   const price = isComputed ? 'due' : 'price'
   yield [
     '402',
-    claimOf(
+    statementOf(
       [price, textAt(read, 'price', 'amount')],
       ['sample', sample === undefined ? NONE : pathOf(sample)],
       ['available', UNREADY.has(textAt(read, 'would_fail', 'code') ?? '') ? 'no' : 'yes'],
@@ -128,13 +131,13 @@ function* claimsOf(challenge: PaymentRequired): Iterable<[string, RouteClaim]> {
     if (field === undefined) continue
     const decimals = findNetwork(field[0])?.token.decimals
     const amount = decimals === undefined ? undefined : priceOf(textAt(offer, 'amount'), decimals)
-    yield [`402 by x402 on ${field[0]}`, claimOf([price, amount], field)]
+    yield [`402 by x402 on ${field[0]}`, statementOf([price, amount], field)]
   }
   const amount = textAt(mpp, 'amount')
   if (amount !== undefined)
     yield [
       '402 by mpp',
-      claimOf(
+      statementOf(
         [price, priceOf(amount, TIP20_DECIMALS)],
         ['mpp', isComputed ? undefined : `${amount} of ${textAt(mpp, 'currency')}`],
       ),

@@ -1,5 +1,5 @@
 import { DatabaseError, StoreRefusal, type Database } from './database.ts'
-import { readNumber } from './row.ts'
+import { readNumber } from './database-row.ts'
 
 /**
  * One script a version, in their order; those that were carried out are in `memory_schema`.

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setInterval } from 'node:timers'
 import t, { type Test } from 'tap'
-import { hold } from '../../../../src/service/memory/lock.ts'
+import { hold } from '../../../../src/service/memory/hold.ts'
 import { nodeCommand } from '../../../support/server.ts'
 
 function newFile(t: Test): string {
@@ -28,7 +28,7 @@ t.test('refuses a second process on the same files', async (t) => {
   second.release()
 })
 
-const MODULE = new URL('../../../../src/service/memory/lock.ts', import.meta.url).href
+const MODULE = new URL('../../../../src/service/memory/hold.ts', import.meta.url).href
 const HOLDER = `const { hold } = await import(${JSON.stringify(MODULE)})
 try { await hold(process.argv[1]); process.stdout.write('held'); setInterval(() => {}, 1000) }
 catch (fault) { process.stdout.write(fault.name); process.exit() }`

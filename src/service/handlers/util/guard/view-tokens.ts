@@ -1,4 +1,4 @@
-import type { View } from './view.ts'
+import type { View } from './plain-view.ts'
 
 /** A word of a view, with its place in the original. */
 export interface Token {

@@ -2,7 +2,7 @@ import t from 'tap'
 import {
   readAddress,
   type Mistake,
-} from '../../../../../../src/service/handlers/util/email-verify/address.ts'
+} from '../../../../../../src/service/handlers/util/email-verify/email-address.ts'
 import { suggestDomain } from '../../../../../../src/service/handlers/util/email-verify/typing-slip.ts'
 import { fc } from '../../../../../support/fast-check.ts'
 

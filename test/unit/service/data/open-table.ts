@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs'
 import t from 'tap'
-import { openTable } from '../../../../src/service/data/table.ts'
+import { openTable } from '../../../../src/service/data/open-table.ts'
 import { servicePrices } from '../../../../src/service/handlers/services/quote/table.ts'
 import { deliveryRules } from '../../../../src/service/handlers/util/delivery-orderby/table.ts'
 import { guardRules } from '../../../../src/service/handlers/util/guard/rules.ts'

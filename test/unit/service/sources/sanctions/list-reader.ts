@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { ListedEntry } from '../../../../../src/service/sources/sanctions/entry.ts'
-import { readList, type Format } from '../../../../../src/service/sources/sanctions/reading.ts'
+import { readList, type Format } from '../../../../../src/service/sources/sanctions/list-reader.ts'
 import { listFile, OFAC } from '../../../../support/service/sanctions-lists.ts'
 
 const breathe = async () => {}

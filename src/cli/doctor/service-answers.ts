@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from '../../engine/base/json.ts'
 import { readObject, textAt } from '../json-access.ts'
 import { documentPlaces, examplePath, openapiOperations, splitKey } from '../openapi-document.ts'
 import type { PaymentRequired } from './payment-required.ts'
-import type { Mismatch } from './route-claims.ts'
+import type { Mismatch } from './route-statements.ts'
 import { visit, visitEach } from './visit.ts'
 
 const OPENAPI = '/openapi.json'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { moneyFromHundredths } from '../../../../src/service/sources/money.ts'
+import { moneyFromHundredths } from '../../../../src/service/sources/shown-money.ts'
 import { fc } from '../../../support/fast-check.ts'
 
 t.test('keeps the value of a price in currencies with two, zero and three decimals', async (t) => {

@@ -1,4 +1,4 @@
-import { compileShape } from '../shape.ts'
+import { compileShape } from '../answer-shape.ts'
 
 /** Over all languages and ways of buying. */
 export interface ReviewTotals {

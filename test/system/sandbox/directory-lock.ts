@@ -2,7 +2,7 @@ import t from 'tap'
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { lock } from '../../../src/sandbox/lock.ts'
+import { lock } from '../../../src/sandbox/directory-lock.ts'
 
 const gone = () => spawnSync(process.execPath, ['-e', '']).pid
 

@@ -1,17 +1,11 @@
-import { createMemoryCache, type CacheStore } from '../cache/cache.ts'
-import { openRedisCache } from '../cache/redis.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { openLmdbLedger } from '../ledger/lmdb/lmdb-ledger.ts'
-import { openRedisLedger } from '../ledger/redis/redis-ledger.ts'
 import { openMppNetworks, type MppNetworks } from '../mpp/mpp.ts'
 import type { Protocol } from '../payment/protocol.ts'
 import type { NetworkHealth } from '../payment/network-health.ts'
 import type { SettingNames } from '../payment/setting-names.ts'
-import type { FacilitatorAccess } from '../x402/facilitators/facilitator-client.ts'
 import { openFacilitators } from '../x402/facilitators/open-facilitators.ts'
 import type { OnFacilitatorOutcome } from '../x402/facilitators/observed-facilitator.ts'
-import type { SvmAccount } from '../base/svm-signature.ts'
 import { exactSvmScheme } from '../x402/exact-svm/exact-svm.ts'
 import { openSvmNetworks, type SvmNetworks } from '../x402/exact-svm/svm-networks.ts'
 import { openX402Networks, type X402Networks } from '../x402/exact-evm/exact-networks.ts'
@@ -22,88 +16,8 @@ import { SCHEME as BATCH_SETTLEMENT } from '../x402/batch-settlement-evm/wire.ts
 import type { OpenScheme, Scheme, X402Terms } from '../x402/scheme.ts'
 import { createX402 } from '../x402/x402.ts'
 import type { ReceiptSigner } from '../receipts/receipt-signer.ts'
-import { readRedisAddress } from '../base/redis-address.ts'
-import { systemRuntime, type Runtime } from '../base/runtime.ts'
-
-export interface LedgerPlace {
-  /** Folder of an LMDB store, when no Redis is set. */
-  readonly directory: string
-  readonly redisUrl?: string | undefined
-  /** The operator accepts Redis settings that cannot be read. */
-  readonly ledgerUnsafe?: boolean
-  /** Replicas of Redis that must confirm a change before it counts as stored. */
-  readonly ledgerReplicas?: number
-}
-
-interface OpenedLedger {
-  readonly ledger: Ledger
-  /** For people: the kind of store, and the address of a Redis. */
-  readonly title: string
-}
-
-/** Throws `LedgerError`. */
-export async function openLedger({
-  directory,
-  redisUrl,
-  ledgerUnsafe = false,
-  ledgerReplicas = 0,
-}: LedgerPlace): Promise<OpenedLedger> {
-  if (redisUrl === undefined) {
-    const ledger = await openLmdbLedger(directory)
-    return { ledger, title: ledger.name }
-  }
-  const settings = ledgerUnsafe ? 'unchecked' : 'checked'
-  const ledger = await openRedisLedger({ url: redisUrl, settings, replicas: ledgerReplicas })
-  return { ledger, title: `${ledger.name} at ${new URL(redisUrl).host}` }
-}
-
-interface OpenedCache {
-  readonly store: CacheStore
-  /** For people: the kind of store, and the address of a Redis. */
-  readonly title: string
-}
-
-/**
- * Opens a cache in this process or in a Redis; `setting` names the variable of its URL. Throws for an invalid URL
- * only: without a reachable Redis, answers are fetched instead.
- */
-export async function openCache(
-  url: string | undefined,
-  setting: string,
-  report: (line: string) => void,
-): Promise<OpenedCache | { readonly fault: string }> {
-  if (url === undefined) return { store: createMemoryCache(), title: 'in-process' }
-  const address = readRedisAddress(url, setting)
-  if ('fault' in address) return address
-  const store = await openRedisCache({ address, random: systemRuntime.random, report })
-  return { store, title: `${store.name} at ${address.place}` }
-}
-
-/** Payees, and what settlement requires. */
-export interface PaymentConfig {
-  /** On EVM networks; empty when not set. */
-  readonly payTo: string
-  /** On Solana; empty when not set. */
-  readonly payToSolana?: string
-  /** JSON-RPC endpoints by chain id. */
-  readonly rpcUrls: Readonly<Record<number, string>>
-  /** JSON-RPC endpoints of Solana by CAIP-2 id. */
-  readonly svmRpcUrls?: Readonly<Record<string, string>>
-  /** Pay the fees of settlements on Solana: offers name the first one. */
-  readonly feePayers?: readonly SvmAccount[]
-  readonly signerKeys: readonly `0x${string}`[]
-  /** Sign claims of channels: the present one first. */
-  readonly channelKeys?: readonly `0x${string}`[]
-  /** Settle on networks without a signer; in order of preference. */
-  readonly facilitators: readonly FacilitatorAccess[]
-  readonly mppRecipient: string | undefined
-  /** The first one signs challenges, all are accepted. */
-  readonly mppSecretKeys: readonly string[]
-  /** Seeds of Ed25519: the first one signs receipts, all are published. */
-  readonly receiptKeys?: readonly `0x${string}`[]
-  /** Schemes of x402 besides those that are built in. */
-  readonly schemes?: readonly OpenScheme[]
-}
+import type { Runtime } from '../base/runtime.ts'
+import type { PaymentConfig } from './options.ts'
 
 export interface NetworkDeps {
   readonly config: PaymentConfig
