@@ -13,7 +13,7 @@ import { OFFERING_MS, RecentOffers } from '../purchase/recent-offers.ts'
 import { followBlocks } from '../purchase/follow-blocks.ts'
 import { deniedPayers } from '../purchase/denied-payers.ts'
 import { runInBackground } from '../purchase/execution.ts'
-import { recover } from '../purchase/recovery.ts'
+import { recover, takeHandedOver } from '../purchase/recovery.ts'
 import type { PurchaseDeps, Store } from '../purchase/request.ts'
 import type { ReceiptSigner } from '../receipts/receipt-signer.ts'
 import { UsageStore } from '../usage/usage-store.ts'
@@ -137,6 +137,10 @@ export async function createService(settings: ServiceSettings, render: Renderer)
   const recovery = { ...leaseContext, protocols, storeOf: (id: string) => storeOf(current(), id), report }
   tasks.every(OFFERING_MS / 2, () => offer().catch(report))
   tasks.every(RECOVERY_MS, () => recover(recovery).catch(report))
+  const takeOver = async (): Promise<void> => {
+    for (const work of await takeHandedOver(recovery)) void tasks.add(work)
+  }
+  tasks.every(HANDED_OVER_MS, () => takeOver().catch(report))
   const follow = (which: 'due' | 'all'): Promise<void> => followBlocks(recovery, which).catch(report)
   tasks.every(RECOVERY_MS, () => follow('due'))
   tasks.every(RECOVERY_MS, async () => {
@@ -163,6 +167,7 @@ export async function createService(settings: ServiceSettings, render: Renderer)
       stopBackground()
       await tasks.end()
       await withdraw(current()).catch(report)
+      await Promise.all(protocols().map(async (each) => each.leave?.().catch(report)))
       await usageStore.write().catch(report)
     },
     revision: current,
@@ -195,6 +200,9 @@ const BACKGROUND_MS = 60_000
 
 /** Interval of the search for payments of dead processes. */
 const RECOVERY_MS = 5_000
+
+/** Interval of the search for payments that other processes have handed over. */
+const HANDED_OVER_MS = 1_000
 
 function storeOf({ catalog, operations }: Revision, id: string): Store | undefined {
   const operation = catalog.operations.find((each) => each.id === id)

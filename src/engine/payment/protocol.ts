@@ -26,6 +26,8 @@ export interface Protocol extends PaymentProtocol {
   resend?(record: PaymentRecord): Promise<void>
   /** Settles a payment again that a reorganization has undone, when what was sent for it can never be mined any more. */
   resettle?(record: PaymentRecord, journal: Journal): Promise<Settlement>
+  /** Whether, for now, only another process can settle what was handed over: it is left alone until its payment is over. */
+  isForAnother?(record: PaymentRecord): boolean
   /** Asks a network which of these blocks of settled payments are final, and which were undone. */
   lookAtBlocks(
     place: Pick<PaymentRecord, 'scheme' | 'network'>,
@@ -33,6 +35,8 @@ export interface Protocol extends PaymentProtocol {
   ): Promise<BlockLook>
   /** Work that no request waits for: called every few seconds, and never twice at once in one process. */
   background?(): Promise<void>
+  /** The process stops: tells others what they must know of it. */
+  leave?(): Promise<void>
 }
 
 /** The protocol in calls of MCP tools, which have no headers: it uses members of its own in `_meta`. */

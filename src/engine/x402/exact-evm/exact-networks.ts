@@ -20,6 +20,7 @@ import { createLocalSettler } from './own-settler.ts'
 import { openContext, type SettlementContext } from './settlement-context.ts'
 import { type Settler } from './settler.ts'
 import type { ChainReader } from './onchain-status.ts'
+import { SharedAccounts } from './shared-accounts.ts'
 import { PermitAccounts } from '../facilitators/permit-accounts.ts'
 import type { FacilitatedSettlement, OwnSettlement, SettleableNetwork } from './exact.ts'
 
@@ -97,6 +98,7 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
     return { ...settings, networkId: id, accounts: at, reader: readerOf({ id, chainId }, settings, limits) }
   }
   const accounts = [...new Set(settings.signerKeys.flatMap((key) => addressOfKey(key) ?? []))]
+  const shared = new Map(NETWORKS.map(({ id }) => [id, new SharedAccounts(id, accounts, settings)] as const))
   /** Networks with another token than the offers name, and networks that nobody settles. */
   const withdrawn = new Set<string>()
   const [inspected, surveyed] = [new Reports(), new Reports()]
@@ -109,9 +111,9 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
   const networksOf = ({ networks }: X402Terms): Network[] => networks.flatMap((id) => findNetwork(id) ?? [])
   const payTo = isAddress(settings.payTo) ? toChecksum(settings.payTo) : settings.payTo
   const ownOf = ({ id }: Network, limits: Limits): OwnSettlement | undefined => {
-    const openContextOf = own.get(id)
-    if (openContextOf === undefined) return undefined
-    return { accounts, context: async () => ({ ...(await openContextOf()), limits }) }
+    const [openContextOf, sharedOn] = [own.get(id), shared.get(id)]
+    if (openContextOf === undefined || sharedOn === undefined) return undefined
+    return { accounts, shared: sharedOn, now: settings.ledger.now, context: async () => ({ ...(await openContextOf()), limits }) }
   }
   const open = (networks: readonly Network[], { timeout, limits, testnet }: X402Terms): SettleableNetwork[] =>
     networks
