@@ -26,8 +26,6 @@ export interface Protocol extends PaymentProtocol {
   resend?(record: PaymentRecord): Promise<void>
   /** Settles a payment again that a reorganization has undone, when what was sent for it can never be mined any more. */
   resettle?(record: PaymentRecord, journal: Journal): Promise<Settlement>
-  /** Whether, for now, only another process can settle what was handed over: it is left alone until its payment is over. */
-  isForAnother?(record: PaymentRecord): boolean
   /** Asks a network which of these blocks of settled payments are final, and which were undone. */
   lookAtBlocks(
     place: Pick<PaymentRecord, 'scheme' | 'network'>,
