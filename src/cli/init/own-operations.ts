@@ -105,7 +105,9 @@ function signsOf(openapi: JsonObject, { path, operation }: Described): ReadonlyS
 }
 
 function takesPassword(openapi: JsonObject, operation: Json): boolean {
-  const parameters = listAt(operation, 'parameters').map((each) => textAt(follow(openapi, each), 'name') ?? '')
+  const parameters = listAt(operation, 'parameters').map(
+    (each) => textAt(follow(openapi, each), 'name') ?? '',
+  )
   const body = follow(openapi, at(operation, 'requestBody'))
   const members = membersAt(body, 'content').flatMap(([, media]) =>
     membersAt(follow(openapi, at(media, 'schema')), 'properties').map(([name]) => name),

@@ -629,7 +629,9 @@ t.test('leaves out what is about accounts, signing in and administration, unless
         post: {
           requestBody: {
             content: {
-              'application/json': { schema: { type: 'object', properties: { password: { type: 'string' } } } },
+              'application/json': {
+                schema: { type: 'object', properties: { password: { type: 'string' } } },
+              },
             },
           },
         },

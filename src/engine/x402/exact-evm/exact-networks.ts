@@ -111,7 +111,12 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
   const ownOf = ({ id }: Network, limits: Limits): OwnSettlement | undefined => {
     const [openContextOf, sharedOn] = [own.get(id), shared.get(id)]
     if (openContextOf === undefined || sharedOn === undefined) return undefined
-    return { accounts, shared: sharedOn, now: settings.ledger.now, context: async () => ({ ...(await openContextOf()), limits }) }
+    return {
+      accounts,
+      shared: sharedOn,
+      now: settings.ledger.now,
+      context: async () => ({ ...(await openContextOf()), limits }),
+    }
   }
   const open = (networks: readonly Network[], { timeout, limits, testnet }: X402Terms): SettleableNetwork[] =>
     networks

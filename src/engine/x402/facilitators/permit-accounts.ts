@@ -1,5 +1,10 @@
 import type { Address } from '../../base/address.ts'
-import { takesPermits, type Facilitator, type ListedAccounts, type SupportedKind } from './facilitator-client.ts'
+import {
+  takesPermits,
+  type Facilitator,
+  type ListedAccounts,
+  type SupportedKind,
+} from './facilitator-client.ts'
 
 type Offered = Pick<ListedAccounts, 'account' | 'approvals'>
 

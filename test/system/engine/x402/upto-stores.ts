@@ -193,7 +193,9 @@ for (const store of ['lmdb', 'redis'] as const)
           })
           t.equal(shop.upstream.runs(), runs)
           t.equal(await received(), before + 2)
-          await until('the operator is told', () => shop.server.output().includes(`name ${account}, which no`))
+          await until('the operator is told', () =>
+            shop.server.output().includes(`name ${account}, which no`),
+          )
         })
 
         await t.test('are settled when their process is killed and starts again', async (t) => {
