@@ -56,8 +56,8 @@ export async function takeHandedOver(deps: RecoveryDeps): Promise<readonly Promi
 /** A process without the operation leaves its pending write to one that has it, while the answer is owed. */
 function isForAnotherProcess({ storeOf, now, protocols }: RecoveryDeps, record: PaymentRecord): boolean {
   const { operation, pendingWrite, createdAt, redeliver } = record
-  if (protocols().some(({ name, isForAnother }) => name === record.protocol && isForAnother?.(record)))
-    return true
+  const protocol = protocols().find(({ name }) => name === record.protocol)
+  if (protocol?.isForAnother?.(record)) return true
   return pendingWrite !== undefined && storeOf(operation) === undefined && now() - createdAt < redeliver
 }
 
