@@ -129,6 +129,7 @@ for (const store of ['lmdb', 'redis'] as const)
         const account = addressOf(otherKey)
         await shop.chain.setGas(account, 10n ** 18n)
         const other = await shop.branch({ SETTLER_PRIVATE_KEY: otherKey })
+        let third = other
         const signed = async (): Promise<string> =>
           (await signPermit(await challengeOf(`${other.url}/paid/work`), await wallet(shop))).header
         const accepted = async (n: number, header: string): Promise<Response> => {
@@ -211,9 +212,36 @@ for (const store of ['lmdb', 'redis'] as const)
           const answer = send(`${shop.url}/paid/work?n=12`, header)
           await gone
           shop.upstream.during(async () => {})
-          await shop.branch({ SETTLER_PRIVATE_KEY: otherKey })
+          third = await shop.branch({ SETTLER_PRIVATE_KEY: otherKey })
           t.equal((await answer).status, 200)
           t.equal(await received(), before + 4)
+        })
+
+        await t.test('are charged once when both processes are killed after the hand-over', async (t) => {
+          const challenge = await challengeOf(`${third.url}/paid/work`)
+          const { header } = await signPermit(challenge, await wallet(shop))
+          const gone = new Promise((resolve) => third.process.once('exit', resolve))
+          third.process.kill('SIGKILL')
+          await gone
+          const lost = send(`${shop.url}/paid/work?n=13`, header).then(
+            () => 'answered',
+            () => 'lost',
+          )
+          const { dataDir } = shop.server
+          await until('it is handed over', async () => {
+            const list = ['payments', 'list', '--state', 'settling', '--json', '--data-dir', dataDir]
+            return /"settling"/.test((await runProgram(list, env)).stdout)
+          })
+          await shop.restart(async () => {
+            await shop.branch({ SETTLER_PRIVATE_KEY: otherKey })
+          })
+          t.equal(await lost, 'lost')
+          await until('it is answered', async () => {
+            const answer = await send(`${shop.url}/paid/work?n=13`, header)
+            await answer.text()
+            return answer.status === 200
+          })
+          t.equal(await received(), before + 5)
         })
       })
 
@@ -227,7 +255,7 @@ for (const store of ['lmdb', 'redis'] as const)
             }[]
           }
           const [base] = networks
-          return base?.agreed === 8 && base.differences.length === 0
+          return base?.agreed === 9 && base.differences.length === 0
         })
       })
     },
