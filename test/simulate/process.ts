@@ -10,7 +10,7 @@ import { markReceived, markUndelivered } from '../../src/engine/purchase/deliver
 import { followBlocks } from '../../src/engine/purchase/follow-blocks.ts'
 import { PaymentLocks } from '../../src/engine/purchase/payment-locks.ts'
 import { purchase, replyTo, type PurchaseReply } from '../../src/engine/purchase/purchase.ts'
-import { recover } from '../../src/engine/purchase/recovery.ts'
+import { recover, takeHandedOver } from '../../src/engine/purchase/recovery.ts'
 import type { Fulfillment, PurchaseDeps } from '../../src/engine/purchase/request.ts'
 import type { PurchaseResult } from '../../src/engine/purchase/result.ts'
 import { openChannels } from '../../src/engine/x402/batch-settlement-evm/batch-settlement.ts'
@@ -27,6 +27,7 @@ import { randomOf } from './random.ts'
 
 /** Interval of recovery, as the service has it. */
 const RECOVERY_MS = 5_000
+const HANDED_OVER_MS = 1_000
 
 /** A request with a payment, as a process takes it. */
 export interface Call {
@@ -136,17 +137,18 @@ export async function startLife(world: World, index: number, number: number): Pr
     report,
   }
   const recovery = { ...leaseContext, protocols: () => [protocol], storeOf: () => undefined, report }
-  const repeat = (work: () => Promise<unknown>): void => {
+  const repeat = (work: () => Promise<unknown>, pause = RECOVERY_MS): void => {
     void ports
-      .sleep(RECOVERY_MS)
+      .sleep(pause)
       .then(work)
       .catch(report)
-      .then(() => repeat(work))
+      .then(() => repeat(work, pause))
   }
   repeat(() => recover(recovery))
   repeat(() => followBlocks(recovery, 'due'))
   void followBlocks(recovery, 'all').catch(report)
-  if (world.ways.includes('batch-settlement')) repeat(async () => protocol.background?.())
+  if (world.ways.some((way) => way !== 'exact')) repeat(async () => protocol.background?.())
+  if (world.ways.includes('upto')) repeat(() => takeHandedOver(recovery), HANDED_OVER_MS)
   const life: Life = {
     ports,
     protocol,

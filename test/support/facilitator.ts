@@ -62,6 +62,8 @@ export interface FacilitatorServer {
   readonly set: (ways: { readonly verify?: VerifyBehavior; readonly settle?: SettleBehavior }) => void
   /** Sets the listing reports that it sends: JSON of EXTENSION-RESPONSES. */
   readonly list: (responses: object) => void
+  /** Sets the schemes that GET /supported lists; all of them at first. */
+  readonly support: (schemes: readonly string[]) => void
   /** Requests that it has declined, each with the error of its token. */
   readonly declined: () => readonly string[]
   /** Bodies of POST /settle so far, also of those that were not settled. */
@@ -144,6 +146,11 @@ function faultOf(
   return undefined
 }
 
+function supportedBy(facilitator: x402Facilitator, schemes: readonly string[]): object {
+  const answer = facilitator.getSupported()
+  return { ...answer, kinds: answer.kinds.filter(({ scheme }) => schemes.includes(scheme)) }
+}
+
 export async function openFacilitator(
   chain: EvmChain,
   memory: SettlementMemory = 'remembers',
@@ -159,6 +166,7 @@ export async function openFacilitator(
   const settles: Asked[] = []
   const verifies: Asked[] = []
   let surveys = 0
+  let supported: readonly string[] = ['exact', 'upto']
   let ways: { verify: VerifyBehavior; settle: SettleBehavior } = { verify: 'honest', settle: 'honest' }
   let listing: object | undefined
   const declined: string[] = []
@@ -255,7 +263,7 @@ export async function openFacilitator(
       response.setHeader('EXTENSION-RESPONSES', Buffer.from(JSON.stringify(listing)).toString('base64'))
     switch (`${request.method} ${request.url}`) {
       case 'GET /supported':
-        json(response, 200, facilitator.getSupported())
+        json(response, 200, supportedBy(facilitator, supported))
         surveys += 1
         return
       case 'POST /verify': {
@@ -283,6 +291,7 @@ export async function openFacilitator(
     address,
     set: (next) => (ways = { verify: 'honest', settle: 'honest', ...next }),
     list: (responses) => (listing = responses),
+    support: (schemes) => (supported = schemes),
     declined: () => declined,
     settles: () => settles,
     verifies: () => verifies,

@@ -13,8 +13,12 @@ const WORDS: ReadonlyMap<string, string> = new Map([
   ...meaning('signing in', ['password', 'passwords', 'webauthn']),
 ])
 
-/** The same for words that must be a whole tag or a part of a path: `/auth/test`, `/auth.test`. */
+/** The same for words that must be a whole tag or a part of a path: `/auth/token`, `/auth.test`. */
 const WHOLE: ReadonlyMap<string, string> = new Map(meaning('signing in', ['auth', 'sign in', 'sign up']))
+
+/** Words beside a segment `auth` that make it signing in: `/auth/get` of a bank sells data. */
+const SIGNING =
+  /\b(?:log ?(?:in|out)|sign ?(?:in|out|up)|oauth\w*|tokens?|sessions?|passwords?|credentials?|otp|refresh|revoke|register|registration|callback)\b/
 
 /** Two words in a row that mean keys of an account. */
 const KEYS = /\b(?:api|access|ssh|signing|secret) (?:keys?|tokens?)\b/
@@ -24,7 +28,7 @@ const KEYS = /\b(?:api|access|ssh|signing|secret) (?:keys?|tokens?)\b/
  * API: other operations stand in it, too, such as one that lists languages for its login page.
  */
 const MANAGED =
-  /\b(?:auth|authenticat\w*|authoriz\w*|log ?in|log ?out|sign ?(?:in|out|up)|sessions?|tokens?|credentials?|passwords?|passcodes?|otp|mfa|sso|secrets?|(?:api|access) keys?|accounts?|profiles?|users?|registers?|registration|verif\w+|invit\w+|identit\w+|providers?|me)\b/
+  /\b(?:authenticat\w*|authoriz\w*|log ?in|log ?out|sign ?(?:in|out|up)|sessions?|tokens?|credentials?|passwords?|passcodes?|otp|mfa|sso|secrets?|(?:api|access) keys?|accounts?|profiles?|users?|registers?|registration|verif\w+|invit\w+|identit\w+|providers?|me)\b/
 
 /** Tags, and first or last segments of a path, that mean the account of the caller. */
 const ACCOUNT: ReadonlySet<string> = new Set([
@@ -85,14 +89,30 @@ function signsOf(openapi: JsonObject, { path, operation }: Described): ReadonlyS
   const groups = tags.filter((tag) => !isOfPerson(spell(tag)) || MANAGED.test(own.join(' ')))
   const parts = [...literal.flatMap((each) => each.split(/[.:]/)), ...groups].map(spell)
   const ends = [...[literal[0], segments.at(-1)].flatMap((each) => each ?? []), ...groups].map(spell)
+  const isSigning =
+    groups.some((each) => spell(each) === 'auth') ||
+    literal.some((each) => /^auth[.:]/i.test(each)) ||
+    SIGNING.test([...literal, textAt(operation, 'operationId') ?? ''].map(spell).join(' ')) ||
+    takesPassword(openapi, operation)
   const id = spell(textAt(operation, 'operationId') ?? '').split(' ')
   return new Set([
     ...parts.flatMap((each) => each.split(' ')).filter((word) => WORDS.has(word)),
     ...[...id, ...leastScopes(openapi, operation)].filter((word) => WORDS.get(word) === 'administration'),
-    ...parts.filter((each) => WHOLE.has(each)),
+    ...parts.filter((each) => WHOLE.has(each) && (each !== 'auth' || isSigning)),
     ...ends.filter((each) => ACCOUNT.has(each)),
     ...parts.flatMap((each) => KEYS.exec(each)?.[0] ?? []),
   ])
+}
+
+function takesPassword(openapi: JsonObject, operation: Json): boolean {
+  const parameters = listAt(operation, 'parameters').map(
+    (each) => textAt(follow(openapi, each), 'name') ?? '',
+  )
+  const body = follow(openapi, at(operation, 'requestBody'))
+  const members = membersAt(body, 'content').flatMap(([, media]) =>
+    membersAt(follow(openapi, at(media, 'schema')), 'properties').map(([name]) => name),
+  )
+  return [...parameters, ...members].some((name) => spell(name).split(' ').includes('password'))
 }
 
 /** Whether a tag is about signing in, or about the account of the caller. */

@@ -112,6 +112,10 @@ function dispatchOf({ dispatch }: PaymentRecord): JsonObject | null {
       const { kind, hash, raw } = dispatch
       return { kind, transaction: clean(hash), can_be_sent_again: raw !== undefined }
     }
+    case 'handed over': {
+      const { kind, signer, raw } = dispatch
+      return { kind, signer: clean(signer), can_be_sent_again: raw !== undefined }
+    }
     case 'facilitator': {
       const { kind, url, request } = dispatch
       // Its path may hold a key.

@@ -191,6 +191,12 @@ function settlement({ dispatch, receipt, settledAt, state, undone, network, asse
       text: 'sends the transaction of the buyer',
       transaction: dispatch.hash,
     })
+  if (dispatch?.kind === 'handed over')
+    steps.push({
+      from: 'service',
+      to: 'service',
+      text: `leaves the settlement to the process of ${dispatch.signer}`,
+    })
   if (dispatch?.kind === 'facilitator')
     steps.push({
       from: 'service',

@@ -108,7 +108,7 @@ export function schemesOf(x402: X402Terms, networks: AllNetworks): readonly Sche
   const exact = exactScheme({
     // Empty when the catalog lists other schemes only, and while the networks are withdrawn: earlier payments are still
     // answered.
-    offered: x402.schemes.includes('exact') ? networks.x402.of(x402) : [],
+    offered: x402.schemes.includes('exact') ? networks.x402.exactOf(x402) : [],
     reachable: networks.x402.reachable(x402),
   })
   const exactSvm = exactSvmScheme({

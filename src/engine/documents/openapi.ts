@@ -275,12 +275,14 @@ function responses(
   const { mediaType: media, stream, statuses } = route.operation.response
   const isJson = media === undefined || kindOf(media) === 'json'
   const described = compact({ schema: answer, example: shownExample(catalog, route) })
-  const success = (status: SuccessStatus): JsonObject =>
-    compact({
+  const success = (status: SuccessStatus): JsonObject => {
+    const location = status === 201 || status === 202 ? { Location: LOCATION } : undefined
+    return compact({
       description: `The answer${paid ? ', paid' : ''}${stream ? ', sent while it is made' : ''}.`,
-      headers: paid ? receiptHeaders(protocols) : undefined,
+      headers: paid ? { ...location, ...receiptHeaders(protocols) } : location,
       content: hasContent(status) ? { [media ?? 'application/json']: isJson ? described : {} } : undefined,
     })
+  }
   return compact({
     ...Object.fromEntries(statuses.map((status) => [status, success(status)])),
     402: paid
@@ -291,6 +293,11 @@ function responses(
     422: route.parameters.length === 0 && route.operation.body === undefined ? undefined : VALIDATION,
     ...FAILURES,
   })
+}
+
+const LOCATION: JsonObject = {
+  description: 'What was created, or where its state is, if the answer says so.',
+  schema: { type: 'string', format: 'uri-reference' },
 }
 
 const SIGNATURE: JsonObject = {

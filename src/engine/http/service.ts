@@ -13,7 +13,7 @@ import { OFFERING_MS, RecentOffers } from '../purchase/recent-offers.ts'
 import { followBlocks } from '../purchase/follow-blocks.ts'
 import { deniedPayers } from '../purchase/denied-payers.ts'
 import { runInBackground } from '../purchase/execution.ts'
-import { recover, type RecoveryDeps } from '../purchase/recovery.ts'
+import { recover, takeHandedOver, type RecoveryDeps } from '../purchase/recovery.ts'
 import type { PurchaseDeps, Store } from '../purchase/request.ts'
 import type { ReceiptSigner } from '../receipts/receipt-signer.ts'
 import { UsageStore } from '../usage/usage-store.ts'
@@ -157,6 +157,7 @@ export async function createService(settings: ServiceSettings, render: Renderer)
       stopBackground()
       await tasks.end()
       await withdraw(current()).catch(report)
+      await Promise.all(protocols().map(async (each) => each.leave?.().catch(report)))
       await usageStore.write().catch(report)
     },
     revision: current,
@@ -190,14 +191,21 @@ const BACKGROUND_MS = 60_000
 /** Interval of the search for payments of dead processes. */
 const RECOVERY_MS = 5_000
 
+/** Interval of the search for payments that other processes have handed over. */
+const HANDED_OVER_MS = 1_000
+
 /**
- * Goes on with payments whose request is over: those of dead processes, those in blocks that may be undone, and what the
- * protocols do in the background.
+ * Goes on with payments whose request is over or in another process: those of dead processes, those that were handed
+ * over, those in blocks that may be undone, and what the protocols do in the background.
  */
 function lookAfterPayments(tasks: BackgroundTasks, deps: RecoveryDeps): void {
   const { protocols, report } = deps
   const follow = (which: 'due' | 'all'): Promise<void> => followBlocks(deps, which).catch(report)
+  const takeOver = async (): Promise<void> => {
+    for (const work of await takeHandedOver(deps)) void tasks.add(work)
+  }
   tasks.every(RECOVERY_MS, () => recover(deps).catch(report))
+  tasks.every(HANDED_OVER_MS, () => takeOver().catch(report))
   tasks.every(RECOVERY_MS, () => follow('due'))
   tasks.every(RECOVERY_MS, async () => {
     await Promise.all(protocols().map(async (each) => each.background?.().catch(report)))

@@ -56,7 +56,7 @@ export interface AnswerReference {
  * works as a payment order (`raw`, `request`) is erased once the signed payment has expired and its block is final: until
  * then a reorganization may undo the settlement, and it is sent again.
  */
-export type Dispatch = OwnTransaction | PayerTransaction | FacilitatorRequest
+export type Dispatch = OwnTransaction | PayerTransaction | FacilitatorRequest | HandedOver
 
 /** A transaction of one of our signers. */
 export interface OwnTransaction {
@@ -83,6 +83,18 @@ export interface FacilitatorRequest {
   readonly url: string
   /** Body of POST /settle. */
   readonly request?: string
+}
+
+/**
+ * A call that only an account of another process may send. While it is recorded, nothing was sent: that process records
+ * its transaction in its place first.
+ */
+export interface HandedOver {
+  readonly kind: 'handed over'
+  /** The account. */
+  readonly signer: string
+  /** Calldata. */
+  readonly raw?: string
 }
 
 /** A block, by what a reorganization changes. */

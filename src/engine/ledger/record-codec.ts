@@ -161,11 +161,16 @@ export function decodeRecord(text: string): PaymentRecord {
     buyerKey: buyerKey ?? buyerKeyOf(payer, operation, digest),
     ...(receipt && { receipt: fromList<Receipt>(RECEIPT, receipt, { network, payer, amount }) }),
     ...(dispatch && {
-      dispatch: fromList<Dispatch>(DISPATCH, dispatch, dispatch[0] === 'facilitator' ? {} : hash),
+      dispatch: fromList<Dispatch>(DISPATCH, dispatch, hasHash(dispatch) ? hash : {}),
     }),
     ...(answer && { answer: fromList<AnswerReference>(ANSWER, answer, JSON_ANSWER) }),
     ...(refund && { refund: fromList<Refund>(REFUND, refund) }),
   }
+}
+
+/** Transactions have one, which is that of the receipt where there is one. */
+function hasHash([kind]: readonly unknown[]): boolean {
+  return kind === 'own' || kind === 'payer'
 }
 
 /** The scheme of most payments of a protocol, which is not stored. */

@@ -24,7 +24,7 @@ export function searchNames(record: PaymentRecord | undefined): readonly string[
 function searchTerms(record: PaymentRecord | undefined): SearchTerm[] {
   if (record === undefined) return []
   const { payer, receipt, dispatch, refund } = record
-  const sent = dispatch !== undefined && dispatch.kind !== 'facilitator' ? dispatch.hash : undefined
+  const sent = dispatch?.kind === 'own' || dispatch?.kind === 'payer' ? dispatch.hash : undefined
   const returned = refund === undefined || refund.kind === 'due' ? undefined : refund.hash
   const transactions = new Set([receipt?.transaction, sent, returned])
   return [

@@ -42,6 +42,8 @@ export interface PaymentProtocol {
   readonly longestWork: number
   /** Finishes what another process started, for a payment without its header. */
   resolve(record: PaymentRecord): Promise<Settlement>
+  /** Whether, for now, only another process can settle what was handed over: it is left alone until its payment is over. */
+  isForAnother?(record: PaymentRecord): boolean
   /** Headers of an answer, good or bad by its status, to a payment that has settled. */
   receiptHeaders(record: PaymentRecord, receipt: Receipt, status: number): Readonly<Record<string, string>>
   /** Headers of a 402 given after work, when the settlement has definitely failed. */

@@ -33,6 +33,8 @@ export interface Protocol extends PaymentProtocol {
   ): Promise<BlockLook>
   /** Work that no request waits for: called every few seconds, and never twice at once in one process. */
   background?(): Promise<void>
+  /** The process stops: tells others what they must know of it. */
+  leave?(): Promise<void>
 }
 
 /** The protocol in calls of MCP tools, which have no headers: it uses members of its own in `_meta`. */

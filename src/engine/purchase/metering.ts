@@ -70,6 +70,7 @@ function find(
         .map((each) => valueAt(each, of))
         .find((value) => value !== undefined)
     case 'usage_of':
+      if (usage instanceof Promise) return usage
       return isJsonObject(usage) && Object.hasOwn(usage, of) ? usage[of] : undefined
     case 'bytes_of':
       return answer.size
@@ -83,5 +84,6 @@ function describe(value: unknown): string {
   if (value === undefined) return 'missing'
   if (typeof value === 'number') return `${value}, which is no count`
   if (value === null) return 'null'
+  if (value instanceof Promise) return 'a promise, which the handler has to await before it answers'
   return Array.isArray(value) ? 'a list' : `of type ${typeof value}`
 }

@@ -42,9 +42,22 @@ export async function recover(deps: RecoveryDeps): Promise<number> {
   return records.length + cleaned
 }
 
+/**
+ * Begins to settle what other processes have handed over to accounts of this one: their buyers wait, and none waits for the
+ * block of another.
+ */
+export async function takeHandedOver(deps: RecoveryDeps): Promise<readonly Promise<void>[]> {
+  const due = await deps.ledger.due('money', deps.now(), READ_AHEAD)
+  const handed = due.filter(({ dispatch }) => dispatch?.kind === 'handed over')
+  const records = handed.filter((record) => !isForAnotherProcess(deps, record))
+  return records.map((record) => recoverPayment(deps, record))
+}
+
 /** A process without the operation leaves its pending write to one that has it, while the answer is owed. */
-function isForAnotherProcess({ storeOf, now }: RecoveryDeps, record: PaymentRecord): boolean {
+function isForAnotherProcess({ storeOf, now, protocols }: RecoveryDeps, record: PaymentRecord): boolean {
   const { operation, pendingWrite, createdAt, redeliver } = record
+  const protocol = protocols().find(({ name }) => name === record.protocol)
+  if (protocol?.isForAnother?.(record)) return true
   return pendingWrite !== undefined && storeOf(operation) === undefined && now() - createdAt < redeliver
 }
 
@@ -123,7 +136,8 @@ export async function conclude(
             `payment ${id} was answered, then undone by a reorganization, and is not charged`,
           ),
         )
-      if (answer !== undefined && dispatch !== undefined)
+      // What nobody has sent has not failed for its payer; what was refused is counted where its buyer waits.
+      if (answer !== undefined && dispatch !== undefined && dispatch.kind !== 'handed over')
         await noteFailure(ledger, payer, id, now()).catch(report)
       // The payment may arrive again and be charged until it expires: the answer is kept for it.
       if (answer !== undefined && now() < payableUntil(record)) return lease.keepForRetry()

@@ -79,9 +79,8 @@ async function redeliver(
   purchase: VerifiedPurchase,
   record: PaymentRecord | undefined,
 ): Promise<Found | undefined> {
-  return record === undefined || !mayBeLost(purchase.deps, record)
-    ? { kind: 'free' }
-    : endEarlier(purchase, record)
+  if (record === undefined || !mayBeLost(purchase.deps, record)) return { kind: 'free' }
+  return purchase.request.payment.protocol.isForAnother?.(record) ? undefined : endEarlier(purchase, record)
 }
 
 /**

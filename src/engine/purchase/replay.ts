@@ -24,6 +24,7 @@ export async function replay(
     if (payment.copies !== 'wait') return replaySingleUse(purchase, record)
     // An observer of the transaction pool has no token either, so the connected buyer goes first.
     if (!isBuyer && record.leaseUntil > deps.now()) return undefined
+    if (payment.protocol.isForAnother?.(record)) return undefined
     return (await answeredBy(deps, record)) ?? takeTurn(purchase, record)
   }).finally(() => deps.buyers.disconnect(known.id, gone))
   // The delivery to this copy is tracked too.

@@ -10,10 +10,10 @@ import {
   type PaymentLease,
 } from '../ledger/lease.ts'
 import type { PaymentRecord, Receipt, State, StoredAnswer } from '../ledger/payment-record.ts'
-import { firstLook, nextCheckAt } from '../ledger/payment-lifecycle.ts'
+import { chargeStatus, firstLook, nextCheckAt } from '../ledger/payment-lifecycle.ts'
 import type { Refusal } from '../base/errors.ts'
 import type { CommittedPayment, Payment, SettledPayment } from '../payment/payment.ts'
-import type { Journal, Settlement } from '../payment/settlement.ts'
+import { SETTLEMENT_FAILED, type Journal, type Settlement } from '../payment/settlement.ts'
 import { isStreaming } from './execution.ts'
 import { settlementOfFreeWork } from './free-work.ts'
 import type { Delivery, LeasedPurchase, MeteredStream, OpenStream, PurchaseDeps, Store } from './request.ts'
@@ -374,6 +374,7 @@ export async function conclude(purchase: LeasedPurchase, settlement: Settlement)
       return fail(purchase, settlement.refusal)
     case 'unknown': {
       const { id, dispatch, answer } = lease.record
+      if (dispatch?.kind === 'handed over') return handOver(purchase)
       // Its payer has used it up during the work: whether for us is known later, when others have been worked for.
       if (dispatch === undefined && answer !== undefined) await countFailure(deps, lease.record)
       await lease.advance('unknown')
@@ -382,6 +383,32 @@ export async function conclude(purchase: LeasedPurchase, settlement: Settlement)
     }
   }
 }
+
+/** Leaves a payment to the process that settles it, and goes on with what became of it. */
+async function handOver(purchase: LeasedPurchase): Promise<PurchaseResult> {
+  const { deps, lease } = purchase
+  const { id, key } = lease.record
+  await lease.release()
+  const deadline = deps.now() + HAND_OVER_MS
+  for (;;) {
+    await deps.sleep(LOOK_MS)
+    const record = await deps.ledger.get(key)
+    if (record === undefined || deps.now() > deadline) return { kind: 'pending', id }
+    const isOver = record.receipt !== undefined || chargeStatus(record) === 'no'
+    const taken = isOver ? await acquireExpired(deps, record) : undefined
+    if (taken === undefined) continue
+    const { receipt } = taken.record
+    return guarded(deps, taken, () =>
+      receipt === undefined
+        ? fail({ ...purchase, lease: taken }, SETTLEMENT_FAILED.refusal)
+        : fulfil({ ...purchase, lease: taken }, taken.record, receipt),
+    )
+  }
+}
+
+/** How long a buyer waits for the process that settles its payment, and how often its record is read. */
+const HAND_OVER_MS = 45_000
+const LOOK_MS = 100
 
 /** A store that was rolled back or emptied takes the record as new. */
 async function recordReceipt(

@@ -45,7 +45,7 @@ export function sendOnCredit(
     const result = await settle()
     if (result.kind === 'answered') {
       await credit.end()
-      if (work.fault === undefined) body.end(receiptEvent(purchase))
+      if (work.fault === undefined) body.end(receiptEvent(purchase, result.record))
       else body.destroy(asError(work.fault))
       return
     }

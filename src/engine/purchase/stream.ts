@@ -98,7 +98,7 @@ export function recordStream(
           deps.report(fault)
           for await (const _ of passOn(chunks, body, deps.now));
         })
-      body.end(receiptEvent(purchase))
+      body.end(receiptEvent(purchase, purchase.lease.record))
     } catch (fault) {
       body.destroy(fault instanceof Error ? fault : new Error(String(fault)))
       await leave(fault)

@@ -42,6 +42,8 @@ export interface Scheme {
   resend?(record: PaymentRecord): Promise<void>
   /** Settles again what a reorganization has undone, when what was sent for it can never be mined any more. */
   resettle?(record: PaymentRecord, journal: Journal): Promise<Settlement>
+  /** Whether, for now, only another process can settle what was handed over: it is left alone until its payment is over. */
+  isForAnother?(record: PaymentRecord): boolean
   /** Which of these blocks of receipts are final, and which were undone. A receipt without a block is never asked for. */
   lookAtBlocks(network: string, blocks: readonly BlockReference[]): Promise<BlockLook>
   /** The members of PAYMENT-RESPONSE, where they are not those of the receipt. */
@@ -51,6 +53,8 @@ export interface Scheme {
    * in one process; other processes run it at the same time. A rejection is reported, and the next call tries again.
    */
   background?(): Promise<void>
+  /** The process stops: tells others what they must know of it. */
+  leave?(): Promise<void>
 }
 
 /** Opens a scheme, once per process; what it returns makes the scheme of each revision of the catalog. */

@@ -130,6 +130,7 @@ export function createX402({
       if (scheme === undefined) return NOT_CONFIGURED
       return (await scheme.resettle?.(record, journal)) ?? SETTLEMENT_FAILED
     },
+    isForAnother: (record) => schemeOf(record.scheme, record.network)?.isForAnother?.(record) ?? false,
     lookAtBlocks: async ({ scheme, network }, blocks) =>
       (await schemeOf(scheme, network)?.lookAtBlocks(network, blocks)) ?? CANNOT_LOOK,
     receiptHeaders: (record, receipt, status) => ({
@@ -138,6 +139,9 @@ export function createX402({
     failureHeaders: (record, code) => ({ [RESPONSE]: encode(failureResponse(record, code)) }),
     background: async () => {
       await Promise.all(schemes.map(async (scheme) => scheme.background?.()))
+    },
+    leave: async () => {
+      await Promise.all(schemes.map(async (scheme) => scheme.leave?.()))
     },
   }
   const inV1: PaymentProtocol = {

@@ -10,6 +10,7 @@ import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { x402Client } from '@x402/core/client'
 import { decodePaymentRequiredHeader } from '@x402/core/http'
 import { ExactEvmScheme } from '@x402/evm/exact/client'
+import { UptoEvmScheme } from '@x402/evm/upto/client'
 import { withX402Client } from 'agents/x402'
 import { tempo } from 'mppx/client'
 import { McpClient } from 'mppx/mcp/client'
@@ -53,7 +54,10 @@ async function payByHand(caller: Caller, key: Hex, call: Call): Promise<unknown>
 
 /** A payment by the library of x402 for what a server offers. */
 export async function signOffer(key: Hex, offer: Json | undefined): Promise<Json> {
-  const wallet = new x402Client().register('eip155:*', new ExactEvmScheme(privateKeyToAccount(key)))
+  const account = privateKeyToAccount(key)
+  const wallet = new x402Client()
+    .register('eip155:*', new ExactEvmScheme(account))
+    .register('eip155:*', new UptoEvmScheme(account))
   const header = Buffer.from(JSON.stringify(offer)).toString('base64')
   return asObject(await wallet.createPaymentPayload(decodePaymentRequiredHeader(header)))
 }

@@ -622,6 +622,20 @@ t.test('leaves out what is about accounts, signing in and administration, unless
       '/api-keys': { get },
       '/oauth2/introspect': { get },
       '/auth.test': { get },
+      '/auth/get': { post: { operationId: 'authGet', summary: 'Reads account and routing numbers' } },
+      '/auth/token': { get },
+      '/auth': {
+        get: { operationId: 'listAuth' },
+        post: {
+          requestBody: {
+            content: {
+              'application/json': {
+                schema: { type: 'object', properties: { password: { type: 'string' } } },
+              },
+            },
+          },
+        },
+      },
       '/token': { post: get },
       '/admin.pets.list': { get },
       '/reports': { get: { tags: ['Admin'] } },
@@ -643,6 +657,8 @@ t.test('leaves out what is about accounts, signing in and administration, unless
     'GET /api-keys: the account of the caller',
     'GET /oauth2/introspect: signing in',
     'GET /auth.test: signing in',
+    'GET /auth/token: signing in',
+    'POST /auth: signing in',
     'POST /token: signing in',
     'GET /admin.pets.list: administration',
     'GET /reports: administration',

@@ -17,6 +17,10 @@ export class SignerPool {
     return this.#signers.filter(({ unmined }) => !unmined.isStuck).map(({ address }) => address)
   }
 
+  has(account: Address): boolean {
+    return this.#signers.some(({ address }) => address === account)
+  }
+
   /** Known balances in wei, by account. */
   get balances(): ReadonlyMap<Address, bigint> {
     return new Map(

@@ -162,5 +162,5 @@ function placeOf(transaction: string, index: bigint, payer: Address): string {
 }
 
 function hashOf({ dispatch }: PaymentRecord): string | undefined {
-  return dispatch === undefined || dispatch.kind === 'facilitator' ? undefined : dispatch.hash
+  return dispatch?.kind === 'own' || dispatch?.kind === 'payer' ? dispatch.hash : undefined
 }

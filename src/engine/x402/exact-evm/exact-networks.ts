@@ -20,6 +20,7 @@ import { createLocalSettler } from './own-settler.ts'
 import { openContext, type SettlementContext } from './settlement-context.ts'
 import { type Settler } from './settler.ts'
 import type { ChainReader } from './onchain-status.ts'
+import { SharedAccounts } from './shared-accounts.ts'
 import { PermitAccounts } from '../facilitators/permit-accounts.ts'
 import type { FacilitatedSettlement, OwnSettlement, SettleableNetwork } from './exact.ts'
 
@@ -52,6 +53,8 @@ type Look = (x402: X402Terms, report: (line: string) => void) => Promise<Inspect
 export interface X402Networks {
   /** Networks of the catalog that can be offered now. */
   of(x402: X402Terms): readonly SettleableNetwork[]
+  /** Those of them that can be paid by exact. */
+  exactOf(x402: X402Terms): readonly SettleableNetwork[]
   /** Every network that can be settled on here, whether the catalog offers it or not. */
   reachable(x402: X402Terms): readonly SettleableNetwork[]
   /** Networks of the catalog that cannot be offered, and the settings that are missing for each. */
@@ -97,21 +100,23 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
     return { ...settings, networkId: id, accounts: at, reader: readerOf({ id, chainId }, settings, limits) }
   }
   const accounts = [...new Set(settings.signerKeys.flatMap((key) => addressOfKey(key) ?? []))]
+  const shared = new Map(NETWORKS.map(({ id }) => [id, new SharedAccounts(id, accounts, settings)] as const))
   /** Networks with another token than the offers name, and networks that nobody settles. */
   const withdrawn = new Set<string>()
+  /** Networks that facilitators settle by upto alone. */
+  const withoutExact = new Set<string>()
   const [inspected, surveyed] = [new Reports(), new Reports()]
-  const withdraw = ({ id }: Network, isWithdrawn: boolean): Inspection => {
-    if (withdrawn.has(id) === isWithdrawn) return 'as before'
-    if (isWithdrawn) withdrawn.add(id)
-    else withdrawn.delete(id)
-    return 'changed'
-  }
   const networksOf = ({ networks }: X402Terms): Network[] => networks.flatMap((id) => findNetwork(id) ?? [])
   const payTo = isAddress(settings.payTo) ? toChecksum(settings.payTo) : settings.payTo
   const ownOf = ({ id }: Network, limits: Limits): OwnSettlement | undefined => {
-    const openContextOf = own.get(id)
-    if (openContextOf === undefined) return undefined
-    return { accounts, context: async () => ({ ...(await openContextOf()), limits }) }
+    const [openContextOf, sharedOn] = [own.get(id), shared.get(id)]
+    if (openContextOf === undefined || sharedOn === undefined) return undefined
+    return {
+      accounts,
+      shared: sharedOn,
+      now: settings.ledger.now,
+      context: async () => ({ ...(await openContextOf()), limits }),
+    }
   }
   const open = (networks: readonly Network[], { timeout, limits, testnet }: X402Terms): SettleableNetwork[] =>
     networks
@@ -135,8 +140,11 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
           return lookAtBlocks(new Chain(url, settings.caller, settings.deadline), confirmations, blocks)
         },
       }))
+  const of = (x402: X402Terms): readonly SettleableNetwork[] =>
+    open(networksOf(x402), x402).filter(({ network }) => !withdrawn.has(network.id))
   return {
-    of: (x402) => open(networksOf(x402), x402).filter(({ network }) => !withdrawn.has(network.id)),
+    of,
+    exactOf: (x402) => of(x402).filter(({ network }) => !withoutExact.has(network.id)),
     reachable: (x402) => open(NETWORKS, x402),
     closed: (x402) =>
       networksOf(x402)
@@ -163,7 +171,7 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
           warningsOf(network, check).forEach(report)
           const { kind } = check.token
           // A node that does not answer proves nothing.
-          return kind === 'unreachable' ? 'as before' : withdraw(network, kind === 'differs')
+          return kind === 'unreachable' ? 'as before' : note(withdrawn, network, kind === 'differs')
         }),
       )
       return checks.includes('changed') ? 'changed' : 'as before'
@@ -182,7 +190,14 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
           report(
             `x402: ${title} (${id}) does not offer upto: no facilitator lists an account for it; an own account needs ${settings.names.rpcUrl(chainId)} and ${settings.names.signerKeys}`,
           )
-        return [withdraw(network, survey.unsupported.includes(id)), found]
+        const isWithoutExact = survey.withoutExact.includes(id)
+        if (x402.schemes.includes('exact') && isWithoutExact)
+          report(`x402: ${title} (${id}) is paid by upto alone: no facilitator lists exact there`)
+        return [
+          note(withdrawn, network, survey.unsupported.includes(id)),
+          note(withoutExact, network, isWithoutExact),
+          found,
+        ]
       })
       return changes.includes('changed') ? 'changed' : 'as before'
     },
@@ -196,6 +211,14 @@ export function openX402Networks(settings: NetworkSettings): X402Networks {
       ),
     listings: () => listings.list(),
   }
+}
+
+/** Keeps or drops a network in a set. */
+function note(networks: Set<string>, { id }: Network, isIn: boolean): Inspection {
+  if (networks.has(id) === isIn) return 'as before'
+  if (isIn) networks.add(id)
+  else networks.delete(id)
+  return 'changed'
 }
 
 type OwnContext = Omit<SettlementContext, 'limits'> & { readonly isNodeAway: () => boolean }

@@ -19,6 +19,7 @@ import { authorizationDigest } from '../../chains/evm/eip3009/digest.ts'
 import { paymentKey, readPaymentKey } from './payment-key.ts'
 import { settlementRequestOf } from './settlement-request.ts'
 import type { SettlementContext } from './settlement-context.ts'
+import type { SharedAccounts } from './shared-accounts.ts'
 import type { Settler } from './settler.ts'
 import { BY_AUTHORIZATION, type ExpectedPayment } from '../../chains/evm/transfer-proof.ts'
 
@@ -44,6 +45,10 @@ export interface FacilitatedSettlement extends FacilitatorContext {
 export interface OwnSettlement {
   /** In the operator’s order. */
   readonly accounts: readonly Address[]
+  /** Those of all processes of the ledger. */
+  readonly shared: SharedAccounts
+  /** The clock of the ledger. */
+  readonly now: () => number
   /** Opened at the first payment. */
   readonly context: () => Promise<SettlementContext>
 }

@@ -24,7 +24,11 @@ export async function preflight(context: SettlementContext, order: Order): Promi
   const { limits, losses, payers, signers } = context
   const { expected, signedBy, call, sender } = order
   const exposure = exposureOf(expected, order)
-  const ready = signers.ready.filter((account) => account === (sender ?? account))
+  // Of an account of another process nothing is known here but what the simulation shows.
+  const ready =
+    sender === undefined || signers.has(sender)
+      ? signers.ready.filter((account) => account === (sender ?? account))
+      : [sender]
   const [from] = ready
   if (from === undefined) return unavailable(STUCK.detail)
   const asked = context.fees.current()

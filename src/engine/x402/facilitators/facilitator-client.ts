@@ -280,6 +280,8 @@ interface Survey {
   readonly problems: readonly string[]
   /** CAIP-2 ids of networks that no facilitator takes, by the word of all of them. */
   readonly unsupported: readonly string[]
+  /** Those that are paid by upto alone: exact is listed by none. */
+  readonly withoutExact: readonly string[]
   /** The kinds that the facilitators list, in order of preference. */
   readonly kinds: readonly (SupportedKind & { readonly by: Facilitator })[]
 }
@@ -289,7 +291,7 @@ export async function surveyFacilitators(
   facilitators: readonly Facilitator[],
   networks: readonly NamedNetwork[],
 ): Promise<Survey> {
-  if (networks.length === 0) return { problems: [], unsupported: [], kinds: [] }
+  if (networks.length === 0) return { problems: [], unsupported: [], withoutExact: [], kinds: [] }
   const answers = await Promise.all(
     facilitators.map(async (facilitator) => ({ facilitator, answer: await facilitator.supported() })),
   )
@@ -311,15 +313,26 @@ export async function surveyFacilitators(
     answer.kind === 'answer' ? answer.value.map((kind) => ({ ...kind, by })) : [],
   )
   // One that has not answered may be the one that settles there.
-  const unsupported =
+  const withoutExact =
     problems.length > 0
       ? []
       : networks.filter(({ id }) => !kinds.some((kind) => takes(kind, exactOn(id)) || takesV1(kind, id)))
+  const unsupported = withoutExact.filter(({ id }) => !kinds.some((kind) => takesPermits(kind, id)))
   const blamed = unsupported.map(
     ({ title, id }) =>
       `${title} (${id}) cannot be offered: no facilitator settles there; take it from payments.x402.networks or name another facilitator`,
   )
-  return { problems: [...problems, ...blamed], unsupported: unsupported.map(({ id }) => id), kinds }
+  return {
+    problems: [...problems, ...blamed],
+    unsupported: unsupported.map(({ id }) => id),
+    withoutExact: withoutExact.filter((network) => !unsupported.includes(network)).map(({ id }) => id),
+    kinds,
+  }
+}
+
+/** Whether an entry of a facilitator’s list is scheme upto on a network, with an account that settles it. */
+export function takesPermits(kind: SupportedKind, network: string): boolean {
+  return kind.permits !== undefined && takes(kind, { scheme: 'upto', network })
 }
 
 /** Whether an entry of a facilitator’s list is a scheme on a network, in version 2. */

@@ -1,5 +1,10 @@
 import type { Address } from '../../base/address.ts'
-import { takes, type Facilitator, type ListedAccounts, type SupportedKind } from './facilitator-client.ts'
+import {
+  takesPermits,
+  type Facilitator,
+  type ListedAccounts,
+  type SupportedKind,
+} from './facilitator-client.ts'
 
 type Offered = Pick<ListedAccounts, 'account' | 'approvals'>
 
@@ -36,10 +41,10 @@ export class PermitAccounts {
 
   /** Takes what the facilitators list, in order of preference. `changed`: another account is offered from now on. */
   note(kinds: readonly (SupportedKind & { readonly by: Facilitator })[]): 'as before' | 'changed' {
-    const asked = { scheme: 'upto', network: this.#network }
-    const listed = kinds.flatMap(({ permits, by, ...kind }) =>
-      permits !== undefined && takes(kind, asked) ? [{ permits, by }] : [],
-    )
+    const listed = kinds.flatMap((kind) => {
+      const { permits, by } = kind
+      return permits !== undefined && takesPermits(kind, this.#network) ? [{ permits, by }] : []
+    })
     for (const { permits, by } of listed)
       for (const account of permits.accounts) this.#facilitators.set(account, by)
     const trusted = listed.filter(({ by }) => !this.#distrusted.has(by.url))

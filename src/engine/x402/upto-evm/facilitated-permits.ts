@@ -51,7 +51,7 @@ export function facilitatedPermits(network: Network, theirs: FacilitatedSettleme
     get approvals() {
       return accounts.offered?.approvals ?? 'not sent'
     },
-    accounts: () => accounts.all,
+    mayName: (account) => accounts.all.includes(account),
     verifyContract: async (request, digest) => {
       const { permit, signature } = request.signed
       if (reader !== undefined) return verifyErc1271(reader.chain, permit.from, digest, signature)

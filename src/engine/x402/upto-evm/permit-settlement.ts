@@ -29,8 +29,8 @@ export interface PermitSettlement {
   readonly offered: Address | undefined
   /** Whether approvals by signature (EIP-2612) are sent along. */
   readonly approvals: 'sent along' | 'not sent'
-  /** Every account that may be named. */
-  readonly accounts: () => readonly Address[]
+  /** Whether a payment may name this account; `simulate` refuses one that settles nothing now. */
+  readonly mayName: (account: Address) => boolean
   /** Whether a contract wallet accepts a signature that no key has made; `digest` is the signed message. */
   verifyContract(request: PermitRequest, digest: Uint8Array): Promise<Refusal | undefined>
   /** Before the work: whether the most that the permit allows could be moved now. */
@@ -41,6 +41,12 @@ export interface PermitSettlement {
   resolve(record: PaymentRecord): Promise<Settlement>
   /** Sends again what is recorded: the same bytes, and nothing else. */
   readonly resend?: (record: PaymentRecord) => Promise<void>
+  /** Whether an account of another process is to settle it. */
+  readonly isForAnother?: (record: PaymentRecord) => boolean
+  /** Work that no request waits for. `payableMs`: how long a challenge can be paid. */
+  readonly background?: (payableMs: number) => Promise<void>
+  /** Nothing is settled by this process any more. */
+  readonly leave?: () => Promise<void>
   /** Carries a permit out again whose transaction can never be mined any more. */
   readonly resettle?: (record: PaymentRecord, journal: Journal) => Promise<Settlement>
 }

@@ -88,6 +88,15 @@ export function uptoScheme({ offered, reachable, prices }: UptoNetworks): Scheme
       if (permits === undefined) return NOT_CONFIGURED
       return (await permits.resettle?.(record, journal)) ?? SETTLEMENT_FAILED
     },
+    isForAnother: (record) => permitsOf(record)?.isForAnother?.(record) ?? false,
+    background: async () => {
+      await Promise.all(
+        offered.map(async ({ permits, timeoutSeconds }) => permits.background?.(timeoutSeconds * 1_000)),
+      )
+    },
+    leave: async () => {
+      await Promise.all(offered.map(async ({ permits }) => permits.leave?.()))
+    },
     lookAtBlocks: async (network, blocks) => (await networkOf(network)?.lookAtBlocks(blocks)) ?? CANNOT_LOOK,
   }
 }
@@ -156,7 +165,7 @@ function uptoPayment(
       request = { ...request, requirements: { ...offered, extra }, listed }
       const { payTo, amount } = offered
       return (
-        checkPermit(upto, { token, payTo, amount, accounts: permits.accounts() }) ??
+        checkPermit(upto, { token, payTo, amount, mayName: permits.mayName }) ??
         checkTime(upto, timeoutSeconds, Math.floor(now / 1000))
       )
     },
@@ -185,19 +194,19 @@ interface PermitTerms {
   readonly token: string
   readonly payTo: string
   readonly amount: string
-  readonly accounts: readonly string[]
+  readonly mayName: PermitSettlement['mayName']
 }
 
 /** Whether what was signed fits the offer. */
 function checkPermit(
   { permit, spender, approval }: UptoPayload,
-  { token, payTo, amount, accounts }: PermitTerms,
+  { token, payTo, amount, mayName }: PermitTerms,
 ): Refusal | undefined {
   if (!sameAddress(spender, UPTO_PROXY))
     return refuse('invalid_permit2_spender', `permit2Authorization.spender is not ${UPTO_PROXY}`)
   if (!sameAddress(permit.to, payTo))
     return refuse('invalid_permit2_recipient_mismatch', 'witness.to is not the offer’s payTo')
-  if (!accounts.some((account) => sameAddress(account, permit.facilitator)))
+  if (!mayName(permit.facilitator))
     return refuse('upto_facilitator_mismatch', 'witness.facilitator is not an account that settles here')
   if (!sameAddress(permit.token, token))
     return refuse('permit2_token_mismatch', 'permitted.token is not the offer’s asset')

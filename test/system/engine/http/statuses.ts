@@ -148,7 +148,10 @@ t.test('charges nothing for a handler that returns another status', async (t) =>
 t.test('states the statuses of a route in OpenAPI', async (t) => {
   const response = await fetch(`${server.url}/openapi.json`)
   const { paths } = (await response.json()) as {
-    paths: Record<string, Record<string, { responses: Record<string, { content?: unknown }> }>>
+    paths: Record<
+      string,
+      Record<string, { responses: Record<string, { content?: unknown; headers?: object }> }>
+    >
   }
   const { responses = {} } = paths['/paid/items/{status}']?.['post'] ?? {}
   t.strictSame(
@@ -157,4 +160,6 @@ t.test('states the statuses of a route in OpenAPI', async (t) => {
   )
   t.ok(responses['201']?.content)
   t.notOk(responses['204']?.content)
+  t.match(responses['201']?.headers, { Location: { schema: { type: 'string' } } })
+  t.notOk(Object.hasOwn(responses['204']?.headers ?? {}, 'Location'))
 })

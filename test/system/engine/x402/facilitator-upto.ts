@@ -228,3 +228,49 @@ for (const operator of ['without an endpoint', 'with an endpoint'] as const) {
     },
   )
 }
+
+t.test('sells fixed and metered prices by upto where the facilitator lists upto alone', async (t) => {
+  const catalog = join(folder, 'both.yaml')
+  const fixed = `  /paid/other:
+    price: 0.01
+    handler: work
+    summary: The same at a fixed price
+    parameters:
+      n: { type: integer, default: 1, minimum: 0, maximum: 100 }
+    example: { n: 1 }
+`
+  writeFileSync(
+    catalog,
+    CATALOG.replace('networks: [base],', 'networks: [base], schemes: [exact, upto],') + fixed,
+  )
+  let facilitator: FacilitatorServer | undefined
+  const shop = await openShop(async (chain) => {
+    facilitator = await openFacilitator(chain)
+    facilitator.support(['upto'])
+    return {
+      CATALOG: catalog,
+      SETTLER_PRIVATE_KEY: '',
+      RPC_URL_8453: '',
+      FACILITATOR_URL: facilitator.url,
+      FACILITATOR_TOKEN: facilitator.token,
+    }
+  })
+  if (facilitator === undefined) throw new Error('no facilitator')
+  const place = { shop, facilitator }
+  places.push(place)
+  await offering(shop)
+  t.match(shop.output(), /is paid by upto alone: no facilitator lists exact there/)
+  for (const [path, amount] of [
+    ['/paid/work?n=2', 2_000n],
+    ['/paid/other?n=2', 10_000n],
+  ] as const) {
+    const { accepts } = await challengeOf(shop.url + path)
+    t.strictSame(
+      accepts.map(({ scheme }) => scheme),
+      ['upto'],
+    )
+    const answer = await uptoFetch(await wallet(place))(shop.url + path)
+    t.equal(answer.status, 200)
+    t.equal((await shop.onchain.received(shop.payTo)).at(-1), amount)
+  }
+})

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { listening } from '../../../support/http.ts'
 import { callTool } from '../../../support/mcp.ts'
-import { addressOf, type Challenge, type Hex } from '../../../support/payment.ts'
+import { addressOf, challengeOf, randomKey, type Challenge, type Hex } from '../../../support/payment.ts'
 import { randomBytes } from '../../../support/random.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
 import { signPermit, uptoFetch } from '../../../support/upto.ts'
@@ -292,6 +292,27 @@ t.test('sends a stream on credit, and charges at its end what it has used', asyn
       'x402/payment-response': { success: true, amount: String(due(usage)) },
     })
     t.strictSame(await received(), [due(usage)])
+  })
+
+  await t.test('with the account of another process, which its challenge names', async (t) => {
+    const other = randomKey()
+    await shop.chain.setGas(addressOf(other), 10n ** 18n)
+    const elsewhere = await shop.branch({ SETTLER_PRIVATE_KEY: other })
+    const before = (await received()).length
+    model.onStream(async () => 'end')
+    const challenge = await challengeOf(`${elsewhere.url}/v1/live`, (url) => fetch(url, asking(usage)))
+    const { header } = await signPermit(challenge, key)
+    const headers = { 'content-type': 'application/json', 'payment-signature': header }
+    let response = await fetch(live, { ...asking(usage), headers })
+    await until('the other process has named its account', async () => {
+      if (response.status === 200) return true
+      await response.body?.cancel()
+      response = await fetch(live, { ...asking(usage), headers })
+      return false
+    })
+    t.match(await response.text(), /"usage":.*\n\nevent: receipt\ndata: .*"success":true/s)
+    t.strictSame((await received()).slice(before), [due(usage)])
+    await elsewhere.stop()
   })
 
   await t.test('once, when its buyer has left', async (t) => {

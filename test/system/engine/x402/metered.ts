@@ -115,6 +115,16 @@ t.test('withholds an answer whose count is nonsense, charges nothing, and tells 
       shop.log().includes(`usage_of credits is ${found}`),
     )
   }
+  for (const [how, found] of [
+    ['a count', 'a promise, which the handler has to await before it answers'],
+    ['all of it', 'a promise, which the handler has to await before it answers'],
+    ['afterwards', 'missing'],
+  ] as const) {
+    const { response } = await buy('Carol', '/paid/late', how)
+    t.equal(response.status, 502)
+    const line = `the usage of late is not known, and its answer is withheld and not charged: usage_of credits is ${found}`
+    await until(`the operator reads of usage that comes late: ${how}`, () => shop.log().includes(line))
+  }
   t.match((await buy('Carol', '/paid/nothing', { n: 1 })).receipt, {
     amount: '1000',
     extra: { charged: '1000' },
@@ -132,6 +142,8 @@ t.test('charges a stream for the usage of its last event, and one that breaks of
   const silent = await buy('Eve', '/paid/flow', { text: 'Hello' })
   t.match(JSON.parse(silent.body), { code: 'usage_missing', charged: 'no' })
   t.match((await buy('Eve', '/paid/flow', { usage: { total: 1 } })).receipt, { extra: { charged: '800' } })
+  const late = await buy('Eve', '/paid/flow', { done: '[DONE]', usage: { total: 2 } })
+  t.match(late.receipt, { amount: '200' }, 'usage after what looks like the end')
 })
 
 t.test('charges a tool call what it has used, under _meta', async (t) => {

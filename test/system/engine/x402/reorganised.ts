@@ -2,7 +2,15 @@ import t, { type Test } from 'tap'
 import { createWalletClient, http } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { base } from '../../../support/base-chain.ts'
-import { addressOf, challengeOf, send, sign, type Hex, type SignedPayment } from '../../../support/payment.ts'
+import {
+  addressOf,
+  challengeOf,
+  randomKey,
+  send,
+  sign,
+  type Hex,
+  type SignedPayment,
+} from '../../../support/payment.ts'
 import { redisAbsence, startRedis } from '../../../support/redis.ts'
 import { runProgram } from '../../../support/server.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
@@ -77,6 +85,18 @@ async function run<T>(shop: Shop, env: Readonly<Record<string, string>>, ...args
   return JSON.parse(ran.stdout) as T
 }
 
+interface Exported {
+  readonly payment: string
+  readonly payer: string
+  readonly ratecard_receipt: string
+}
+
+function transactionIn(receipt: string): unknown {
+  const claims = Buffer.from(receipt.split('.')[1] ?? '', 'base64url').toString()
+  const { transaction }: { readonly transaction?: unknown } = JSON.parse(claims)
+  return transaction
+}
+
 const absence = redisAbsence()
 const redis = absence === undefined ? await startRedis() : undefined
 t.teardown(() => redis?.stop())
@@ -117,12 +137,14 @@ t.test('charges each payment once whose block is undone while the server runs', 
 })
 
 t.test('settles members of a batch again whose account nonce was used by another transaction', async (t) => {
-  const shop = await openShop()
+  const env = { RECEIPT_PRIVATE_KEY: randomKey(), BASE_URL: 'https://api.example.com' }
+  const shop = await openShop(async () => env)
   t.teardown(() => shop.close())
   const sales = await sell(t, shop, { buyers: 5 })
   const [, canceled] = sales
   if (canceled === undefined) return
   const rest = sales.filter((sale) => sale !== canceled)
+  const before = await run<readonly Exported[]>(shop, env, 'export')
   const spent = new Set((await shop.onchain.uses()).map(({ transaction }) => transaction)).size
   await shop.restart(async () => {
     await undo(t, shop)
@@ -153,6 +175,21 @@ t.test('settles members of a batch again whose account nonce was used by another
   const { networks } = await run<{ networks: readonly object[] }>(shop, {}, 'reconcile')
   t.match(networks, [{ status: 'checked', differences: [] }])
   t.strictSame(new Set(await chargesOf(shop, rest)), new Set([1]))
+
+  await t.test(
+    'and states the transaction that has charged it in the receipts of from then on',
+    async (t) => {
+      const now = await run<readonly Exported[]>(shop, env, 'export')
+      t.equal(now.length, rest.length)
+      const uses = await shop.onchain.uses()
+      for (const { payment, payer, ratecard_receipt: receipt } of now) {
+        const [use] = uses.filter((each) => each.payer === payer)
+        t.equal(transactionIn(receipt), use?.transaction)
+        const earlier = before.find((each) => each.payment === payment)?.ratecard_receipt ?? ''
+        t.not(transactionIn(earlier), use?.transaction, 'that of before names the one that was undone')
+      }
+    },
+  )
 })
 
 t.test('charges a payment again whose block is undone shortly before it expires', async (t) => {

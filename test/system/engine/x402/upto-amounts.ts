@@ -5,6 +5,7 @@ import type { PaymentRecord } from '../../../../src/engine/ledger/payment-record
 import type { SettledPayment } from '../../../../src/engine/payment/payment.ts'
 import { requirementsFor } from '../../../../src/engine/x402/requirements.ts'
 import type { Scheme } from '../../../../src/engine/x402/scheme.ts'
+import { SharedAccounts } from '../../../../src/engine/x402/exact-evm/shared-accounts.ts'
 import type { SettleableNetwork } from '../../../../src/engine/x402/exact-evm/exact.ts'
 import { permitNetworks, uptoScheme } from '../../../../src/engine/x402/upto-evm/upto.ts'
 import { readPayload } from '../../../../src/engine/x402/payload.ts'
@@ -37,6 +38,7 @@ t.afterEach(() => control.automine('on'))
 
 /** The scheme as the application makes it, with the signers of a context. */
 function schemeOn(context: QuickSettlementContext): Scheme {
+  const accounts = context.signerKeys.map((key) => toSpelling(addressOf(key)))
   const network: SettleableNetwork = {
     network: BASE,
     payTo: PAY_TO,
@@ -44,7 +46,9 @@ function schemeOn(context: QuickSettlementContext): Scheme {
     testnet: false,
     settler: () => Promise.reject(new Error('only upto is settled here')),
     own: {
-      accounts: context.signerKeys.map((key) => toSpelling(addressOf(key))),
+      accounts,
+      shared: new SharedAccounts(BASE.id, accounts, { ledger, owner: 'one', report: () => undefined }),
+      now: ledger.now,
       context: async () => context,
     },
     theirs: undefined,

@@ -1,8 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { readProblem } from '../../../support/http.ts'
 import { callTool } from '../../../support/mcp.ts'
-import { addressOf, challengeOf, send, type Challenge, type Hex } from '../../../support/payment.ts'
+import {
+  addressOf,
+  challengeOf,
+  randomKey,
+  readHeader,
+  send,
+  type Challenge,
+  type Hex,
+} from '../../../support/payment.ts'
 import { redisAbsence, startRedis } from '../../../support/redis.ts'
 import { askNode } from '../../../support/rpc-proxy.ts'
 import { runProgram } from '../../../support/server.ts'
@@ -114,6 +123,128 @@ for (const store of ['lmdb', 'redis'] as const)
         await until('it is charged again', async () => (await received()) === 4)
       })
 
+      await t.test('payments that name the account of another process', async (t) => {
+        const before = await received()
+        const otherKey = randomKey()
+        const account = addressOf(otherKey)
+        await shop.chain.setGas(account, 10n ** 18n)
+        const other = await shop.branch({ SETTLER_PRIVATE_KEY: otherKey })
+        let third = other
+        const signed = async (): Promise<string> =>
+          (await signPermit(await challengeOf(`${other.url}/paid/work`), await wallet(shop))).header
+        const accepted = async (n: number, header: string): Promise<Response> => {
+          let answer = await send(`${shop.url}/paid/work?n=${n}`, header)
+          await until('the other process has named its account', async () => {
+            if (answer.status !== 402) return true
+            t.match(await readProblem(answer), { code: 'upto_facilitator_mismatch', charged: 'no' })
+            answer = await send(`${shop.url}/paid/work?n=${n}`, header)
+            return false
+          })
+          return answer
+        }
+
+        await t.test('are answered by any process, and settled by its own', async (t) => {
+          const runs = shop.upstream.runs()
+          const answer = await accepted(7, await signed())
+          t.equal(answer.status, 200)
+          const { transaction } = readHeader(answer, 'payment-response')
+          const { result } = await askNode(shop.chain.rpcUrl, 'eth_getTransactionByHash', [transaction])
+          t.equal((result as { readonly from: string }).from, account.toLowerCase())
+          t.equal(shop.upstream.runs(), runs + 1)
+          t.equal(await received(), before + 1)
+        })
+
+        await t.test('are charged once for copies at both', async (t) => {
+          const header = await signed()
+          const bodies = await Promise.all(
+            Array.from({ length: 10 }, async (_, place) => {
+              const url = place % 2 === 0 ? shop.url : other.url
+              for (;;) {
+                const answer = await send(`${url}/paid/work?n=8`, header)
+                if (answer.status !== 503) return `${answer.status} ${await answer.text()}`
+                await delay(200)
+              }
+            }),
+          )
+          t.equal(new Set(bodies).size, 1)
+          t.match(bodies[0], /^200 /)
+          t.equal(await received(), before + 2)
+        })
+
+        await t.test('are refused uncharged when the payer has left too little meanwhile', async (t) => {
+          const key = await wallet(shop)
+          const { header } = await signPermit(await challengeOf(`${other.url}/paid/work`), key)
+          shop.upstream.during(() => shop.onchain.approvePermit2(addressOf(key), 0n))
+          const answer = await send(`${shop.url}/paid/work?n=9`, header)
+          shop.upstream.during(async () => {})
+          t.equal(answer.status, 402)
+          t.match(await readProblem(answer), { code: 'settlement_failed', charged: 'no' })
+          t.equal(await received(), before + 2)
+        })
+
+        await t.test('are refused uncharged, before any work, once no process has the key', async (t) => {
+          const runs = shop.upstream.runs()
+          const header = await signed()
+          await other.stop()
+          const answer = await send(`${shop.url}/paid/work?n=10`, header)
+          t.equal(answer.status, 402)
+          t.match(await readProblem(answer), { code: 'upto_facilitator_mismatch', charged: 'no' })
+          t.match(readHeader(answer, 'payment-required'), {
+            accepts: [{ scheme: 'upto', extra: { facilitatorAddress: shop.signer } }, {}],
+          })
+          t.equal(shop.upstream.runs(), runs)
+          t.equal(await received(), before + 2)
+          await until('the operator is told', () =>
+            shop.server.output().includes(`name ${account}, which no`),
+          )
+        })
+
+        await t.test('are settled when their process is killed and starts again', async (t) => {
+          const again = await shop.branch({ SETTLER_PRIVATE_KEY: otherKey })
+          const challenge = await challengeOf(`${again.url}/paid/work`)
+          t.equal((await accepted(11, (await signPermit(challenge, await wallet(shop))).header)).status, 200)
+          const { header } = await signPermit(challenge, await wallet(shop))
+          const gone = new Promise((resolve) => again.process.once('exit', resolve))
+          shop.upstream.during(async () => {
+            again.process.kill('SIGKILL')
+            await gone
+          })
+          const answer = send(`${shop.url}/paid/work?n=12`, header)
+          await gone
+          shop.upstream.during(async () => {})
+          third = await shop.branch({ SETTLER_PRIVATE_KEY: otherKey })
+          t.equal((await answer).status, 200)
+          t.equal(await received(), before + 4)
+        })
+
+        await t.test('are charged once when both processes are killed after the hand-over', async (t) => {
+          const challenge = await challengeOf(`${third.url}/paid/work`)
+          const { header } = await signPermit(challenge, await wallet(shop))
+          const gone = new Promise((resolve) => third.process.once('exit', resolve))
+          third.process.kill('SIGKILL')
+          await gone
+          const lost = send(`${shop.url}/paid/work?n=13`, header).then(
+            () => 'answered',
+            () => 'lost',
+          )
+          const { dataDir } = shop.server
+          await until('it is handed over', async () => {
+            const list = ['payments', 'list', '--state', 'settling', '--json', '--data-dir', dataDir]
+            return /"settling"/.test((await runProgram(list, env)).stdout)
+          })
+          await shop.restart(async () => {
+            await shop.branch({ SETTLER_PRIVATE_KEY: otherKey })
+          })
+          t.equal(await lost, 'lost')
+          await until('it is answered', async () => {
+            const answer = await send(`${shop.url}/paid/work?n=13`, header)
+            await answer.text()
+            return answer.status === 200
+          })
+          t.equal(await received(), before + 5)
+        })
+      })
+
       await t.test('and each is found under its name', async (t) => {
         await until('the ledger agrees with the chain', async () => {
           const { networks } = (await statementOf(t, shop, env)) as {
@@ -124,7 +255,7 @@ for (const store of ['lmdb', 'redis'] as const)
             }[]
           }
           const [base] = networks
-          return base?.agreed === 4 && base.differences.length === 0
+          return base?.agreed === 9 && base.differences.length === 0
         })
       })
     },

@@ -245,6 +245,15 @@ t.test('keeps signed bytes, facilitator requests and addresses beyond the host p
   t.match(parse(out), {
     dispatch: { kind: 'facilitator', host: 'pay.example.com', can_be_sent_again: true },
   })
+  const signer = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
+  const handed = await fixture.record(
+    purchaseOf({ key: 'x402:upto:handed-over' }),
+    Date.now() - HOUR,
+    (claim) => claim.advance('settling', { dispatch: { kind: 'handed over', signer, raw: '0xc0ffee' } }),
+  )
+  const { out: told } = await show(t, fixture, handed.id, '--json')
+  t.notMatch(told, 'c0ffee')
+  t.match(parse(told), { dispatch: { kind: 'handed over', signer, can_be_sent_again: true } })
   const signed = await fixture.record(
     purchaseOf({ protocol: 'mpp', key: 'mpp:challenge' }),
     Date.now() - HOUR,

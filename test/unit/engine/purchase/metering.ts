@@ -96,6 +96,11 @@ t.test('never takes nonsense for a count, and tells the operator without repeati
   }
   for (const usage of [undefined, null, 'credits', { credits: NaN }, { credits: Infinity }, { credits: '1' }])
     t.equal(priceOf(meterOf('usage_of', 'credits'), json({}), { usage }).cost, 'usage_missing')
+  for (const usage of [Promise.resolve({ credits: 1 }), { credits: Promise.resolve(1) }]) {
+    const { cost, log } = priceOf(meterOf('usage_of', 'credits'), json({}), { usage })
+    t.equal(cost, 'usage_missing')
+    t.match(log, [/usage_of credits is a promise, which the handler has to await before it answers$/])
+  }
   const inherited = priceOf(meterOf('value_of', '/toString/length'), json({}))
   t.equal(inherited.cost, 'usage_missing', 'members of JavaScript objects are none of the answer')
 })
