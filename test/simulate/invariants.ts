@@ -80,6 +80,11 @@ function isCharged(remains: Remains, key: string): boolean {
   return movedBy(remains, key) !== undefined
 }
 
+/** Whether it has cost anything: what costs nothing may be answered, and recorded, more than once. */
+function isPaid(remains: Remains, key: string): boolean {
+  return (movedBy(remains, key) ?? 0n) > 0n
+}
+
 export function isFinished(record: PaymentRecord): boolean {
   return !UNFINISHED.has(situationOf(record))
 }
@@ -185,7 +190,7 @@ function lies(remains: Remains): readonly string[] {
     const charged = isCharged(remains, key)
     if (outcome === 'yes' && !charged && !undone.has(key))
       return [`purchase ${plan.id} was told that payment ${nameOf(key)} is charged, and it is not`]
-    if (outcome !== 'no' || !charged || refunds.has(key)) return []
+    if (outcome !== 'no' || !isPaid(remains, key) || refunds.has(key)) return []
     // The same payment may be sent again, or be on its way at the same time.
     const isAgain = told.some((other) => other.key === key && other.outcome !== 'no' && other.to > to)
     const isRepeated = told.some((other) => other.key === key && other.from >= to)
@@ -211,9 +216,7 @@ function chargedTwice(remains: Remains): readonly string[] {
     for (const { key, digest, scheme } of records)
       if (digest === plan.args && scheme === plan.way) keys.add(key)
     if ([...keys].some((key) => isLost(remains, key))) return []
-    // A voucher that was charged nothing pays for the next call too: a late copy of its request cannot be told from that.
-    const isFree = (key: string): boolean => isOfChannel(key) && movedBy(remains, key) === 0n
-    const charged = [...keys].filter((key) => isCharged(remains, key) && !isFree(key) && !refunds.has(key))
+    const charged = [...keys].filter((key) => isPaid(remains, key) && !refunds.has(key))
     return charged.length <= 1
       ? []
       : [`purchase ${plan.id} is charged ${charged.length} times: ${charged.map(nameOf).join(', ')}`]
