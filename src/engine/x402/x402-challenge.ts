@@ -54,6 +54,8 @@ interface ChallengeSettings {
   readonly baseUrl: string
   /** What the schemes offer, in order of preference. */
   readonly offers: readonly NetworkOffer[]
+  /** What they name of the moment; each is the same object until it changes. Documents have none of it. */
+  readonly recent?: () => readonly CorrectedOffer[]
   /** Whether the body offers version 1, where it can: the header is always of version 2. */
   readonly v1: boolean
   /**
@@ -78,19 +80,35 @@ export function createChallenge(
   price: Micros,
   settings: ChallengeSettings,
 ): ListedChallenge {
-  const { accepts, example, fit } = draftsOf(endpoint, price, settings)
+  const { accepts, example } = draftsOf(endpoint, price, settings)
   const offered = extensionsOf(settings.offers, accepts)
+  const recent = settings.recent ?? (() => NONE)
+  const draftsWith = (corrections: readonly CorrectedOffer[]): Drafts =>
+    draftsOf(endpoint, price, corrected(settings, corrections))
   // Documents need no header, and the thread that renders them makes a challenge of every route.
-  const draft = once(fit)
+  let drawn: { readonly with: readonly CorrectedOffer[]; readonly draft: Draft } | undefined
+  /** The same draft until what it names of the moment changes. */
+  const draft = (): Draft => {
+    const named = recent()
+    if (drawn !== undefined && isSame(drawn.with, named)) return drawn.draft
+    const { draw, fit } = draftsWith(named)
+    const again = drawn && draw(drawn.draft.detail)
+    drawn = { with: named, draft: again !== undefined && again.headerBytes <= HEADER_TARGET ? again : fit() }
+    return drawn.draft
+  }
   // No header limits a listing.
   const listed = resourceOf(endpoint, settings, COMPLETE)
   const listing = bazaarExtension(endpoint, COMPLETE)
   return {
     prepare: ({ resource: url, error, reoffer }) => {
-      const used =
-        reoffer === undefined ? draft() : draftsOf(endpoint, price, corrected(settings, reoffer)).fit()
-      const write = used.prepare(url, error)
-      return () => write(settings.nextToken())
+      const own = reoffer && draftsWith([...recent(), reoffer]).fit()
+      let used = own ?? draft()
+      let write = used.prepare(url, error)
+      return () => {
+        const now = own ?? draft()
+        if (now !== used) [used, write] = [now, now.prepare(url, error)]
+        return write(settings.nextToken())
+      }
     },
     demand: ({ resource: url, error, reoffer }) => {
       const redelivery = { info: { token: settings.nextToken() }, schema: TOKEN_SCHEMA }
@@ -104,10 +122,7 @@ export function createChallenge(
           mimeType: JSON_MEDIA,
           serviceName: settings.service.name,
         },
-        accepts: (reoffer === undefined
-          ? accepts
-          : draftsOf(endpoint, price, corrected(settings, reoffer)).accepts
-        ).map(publish),
+        accepts: draftsWith([...recent(), ...(reoffer === undefined ? [] : [reoffer])]).accepts.map(publish),
         extensions: { ...offered, [IDENTIFIER]: IDENTIFIER_EXTENSION, redelivery },
       }
       // Transport MCP: both bindings, and the place where some clients look for the first.
@@ -138,21 +153,27 @@ function extensionsOf(offers: readonly NetworkOffer[], accepts: readonly Require
   return Object.fromEntries(made.flatMap(({ extensions = {} }) => Object.entries(extensions)))
 }
 
-/** The settings with the offer that a scheme has corrected, for one payer. */
-function corrected(
-  settings: ChallengeSettings,
-  { scheme, network, extra }: CorrectedOffer,
-): ChallengeSettings {
-  const offers = settings.offers.map((offer) =>
-    offer.scheme === scheme && offer.network === network
-      ? { ...offer, extra: { ...offer.extra, ...extra } }
-      : offer,
-  )
+const NONE: readonly CorrectedOffer[] = []
+
+function isSame(some: readonly CorrectedOffer[], others: readonly CorrectedOffer[]): boolean {
+  return some.length === others.length && some.every((each, place) => each === others[place])
+}
+
+/** The settings with offers that a scheme has corrected: for the moment, or for one payer. */
+function corrected(settings: ChallengeSettings, corrections: readonly CorrectedOffer[]): ChallengeSettings {
+  if (corrections.length === 0) return settings
+  const offers = settings.offers.map((offer) => {
+    const own = corrections.filter(
+      ({ scheme, network }) => offer.scheme === scheme && offer.network === network,
+    )
+    return { ...offer, extra: Object.assign({ ...offer.extra }, ...own.map(({ extra }) => extra)) }
+  })
   return { ...settings, offers }
 }
 
 /** A challenge with one level of detail, and the size of its header. */
 interface Draft {
+  readonly detail: Detail
   readonly prepare: (url: string, error: string) => (token: string) => IssuedChallenge
   readonly headerBytes: number
 }
@@ -214,7 +235,7 @@ function drawDraft(
     }
   }
   const bytes = Buffer.byteLength(`{${opening(example, LONGEST_CODE)}${standing}${closing}}`) + TOKEN_LENGTH
-  return { prepare, headerBytes: 4 * Math.ceil(bytes / 3) }
+  return { detail, prepare, headerBytes: 4 * Math.ceil(bytes / 3) }
 }
 
 /** The members of a body that offers version 1. */
@@ -274,6 +295,7 @@ function mediaTypeOf({ kind, operation: { response } }: Endpoint): string {
 const ANY_ADDRESS: Address = `0x${'0'.repeat(40)}`
 /** The longest address of Solana. */
 const ANY_SVM_ADDRESS = 'z'.repeat(44)
+const ANY_RECENT_BLOCK = { recentBlockhash: ANY_SVM_ADDRESS, lastValidBlockHeight: '9'.repeat(10) }
 
 interface MeasuredRoute extends Drafts {
   readonly key: string
@@ -309,7 +331,8 @@ function measuredRoutes(
     ]),
     ...(isExact ? x402.networks : [])
       .flatMap((id) => findSvmNetwork(id) ?? [])
-      .map((network) => svmOfferOf({ ...terms, network, payTo: ANY_SVM_ADDRESS, feePayer: ANY_SVM_ADDRESS })),
+      .map((network) => svmOfferOf({ ...terms, network, payTo: ANY_SVM_ADDRESS, feePayer: ANY_SVM_ADDRESS }))
+      .map((offer) => ({ ...offer, extra: { ...offer.extra, ...ANY_RECENT_BLOCK } })),
   ]
   const settings = { service, baseUrl, offers, v1: false, nextToken: () => '' }
   return routes.flatMap((route): MeasuredRoute[] => {
