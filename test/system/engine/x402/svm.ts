@@ -12,6 +12,7 @@ import { ExactSvmScheme } from '@x402/svm/exact/client'
 import t, { type Test } from 'tap'
 import { encodeBase58 } from '../../../../src/engine/base/base58.ts'
 import type { Json, JsonObject } from '../../../../src/engine/base/json.ts'
+import { readTransaction } from '../../../../src/engine/chains/svm/transaction.ts'
 import { startSvmSale, svmFacilitator, svmTokenAccount, type SvmSale } from '../../../support/svm.ts'
 import { bentTransaction, memoWith, secondTransfer, type Bend } from '../../../support/bent-svm.ts'
 import { callTool } from '../../../support/mcp.ts'
@@ -118,6 +119,24 @@ t.test('what the fee payer has paid stands in the books, and what it has left in
       gas_lost_last_hour: '0',
     },
   ])
+})
+
+t.test('an offer names a recent block, with which the official client signs', async (t) => {
+  const url = `${own.url}/paid/work?n=13`
+  const named = (challenge: Challenge) => at({ ...challenge.accepts[0]?.extra }, 'recentBlockhash')
+  await until('a block is named', async () => named(await offerOf(url)) !== undefined)
+  const challenge = await offerOf(url)
+  t.match(challenge.accepts[0]?.extra, { lastValidBlockHeight: /^\d+$/ })
+  const payload = (await clientOf(sale.buyer).createPaymentPayload(
+    challenge as never,
+  )) as unknown as JsonObject
+  const transaction = at(payload, 'payload', 'transaction')
+  const read = readTransaction(Buffer.from(typeof transaction === 'string' ? transaction : '', 'base64'))
+  t.match(read, { transaction: { blockhash: named(challenge) } })
+  const answer = await fetch(url, { headers: { 'payment-signature': encode(payload) } })
+  t.equal(answer.status, 200)
+  const { content } = await callTool(`${own.url}/mcp/game`, 'work', { n: 13 })
+  t.type(at(content as Json, 'accepts', 0, 'extra', 'recentBlockhash'), 'string', 'to a tool call, too')
 })
 
 t.test('the official client pays for a tool', async (t) => {
@@ -279,6 +298,11 @@ t.test('a bent transaction is refused, uncharged, and costs the fee payer nothin
     { status: 402, code: 'invalid_exact_svm_blockhash_expired', charged: 'no' },
     'expired',
   )
+  const { blockhash } = at(
+    await sale.chain.call('getLatestBlockhash', [{ commitment: 'confirmed' }]),
+    'value',
+  ) as JsonObject
+  t.match((await offerOf(own.url + '/paid/work')).accepts[0]?.extra, { recentBlockhash: blockhash })
   t.equal(await earned(), before)
   t.equal(upstream.runs(), runs)
   t.same(at(await sale.chain.call('getBalance', [feePayer.address]), 'value'), at(lamports, 'value'))
