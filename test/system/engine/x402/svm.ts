@@ -13,6 +13,7 @@ import t, { type Test } from 'tap'
 import { encodeBase58 } from '../../../../src/engine/base/base58.ts'
 import type { Json, JsonObject } from '../../../../src/engine/base/json.ts'
 import { readTransaction } from '../../../../src/engine/chains/svm/transaction.ts'
+import type { Fault } from '../../../../src/sandbox/svm/faults.ts'
 import { startSvmSale, svmFacilitator, svmTokenAccount, type SvmSale } from '../../../support/svm.ts'
 import { bentTransaction, memoWith, secondTransfer, type Bend } from '../../../support/bent-svm.ts'
 import { callTool } from '../../../support/mcp.ts'
@@ -205,6 +206,40 @@ t.test('a lost reply of the node leaves one charge', async (t) => {
   t.equal(response.status, 200)
   t.equal((await earned()) - before, PRICE)
 })
+
+/** What a node does wrong while one payment is sent, as often as it takes. */
+const TROUBLES: Readonly<Record<string, readonly Fault[]>> = {
+  'is slow': ['simulateTransaction', 'getLatestBlockhash', 'sendTransaction', 'getSignatureStatuses'].map(
+    (method) => ({ kind: 'slow', method, ms: 400, times: 2 }),
+  ),
+  'loses its answers': ['simulateTransaction', 'sendTransaction', 'getSignatureStatuses'].map((method) => ({
+    kind: 'lose',
+    method,
+    times: 2,
+  })),
+  'forgets a signature': [{ kind: 'omit', method: 'getSignatureStatuses', times: 5 }],
+  'says that the payer has no tokens': [{ kind: 'omit', method: 'getAccountInfo', times: 1 }],
+  'refuses what is sent': [{ kind: 'refuse', method: 'sendTransaction', times: 2 }],
+  'says that it has taken what it drops': [{ kind: 'drop', method: 'sendTransaction', times: 2 }],
+}
+
+for (const [place, [what, faults]] of Object.entries(TROUBLES).entries())
+  t.test(`a node that ${what} leaves one charge and one answer`, async (t) => {
+    const [url, before, runs] = [`${own.url}/paid/work?n=${20 + place}`, await earned(), upstream.runs()]
+    const header = await signed(url)
+    for (const fault of faults) await sale.chain.setFault(fault)
+    t.teardown(() => sale.chain.clearFaults())
+    await until('the payment is answered', async () => {
+      const answer = await fetch(url, { headers: { 'payment-signature': header } })
+      const text = await answer.text()
+      if (answer.status === 200) return true
+      const { charged } = JSON.parse(text)
+      t.not(charged, 'yes', 'nothing is charged without an answer')
+      return false
+    })
+    t.equal((await earned()) - before, PRICE)
+    t.equal(upstream.runs() - runs, 1)
+  })
 
 /** A payment with this transaction; `change`: what it repeats of the offer differently. */
 async function payBent(
