@@ -98,9 +98,12 @@ export class SimulatedSvmChain {
     const { signature } = this.#read(bytes)
     if (this.#waiting.has(signature)) return signature
     this.#waiting.add(signature)
-    // Leaders drop transactions when they are busy.
+    // Leaders drop transactions when they are busy, and some come late.
     const isDropped = this.#random.chance(0.05)
-    this.#clock.after(this.#random.between(100, 1_500), () => {
+    const delay = this.#random.chance(0.06)
+      ? this.#random.between(5_000, 55_000)
+      : this.#random.between(100, 1_500)
+    this.#clock.after(delay, () => {
       if (this.#waiting.delete(signature) && !isDropped) this.#land(bytes)
     })
     return signature
