@@ -37,9 +37,9 @@ t.teardown(() => server.stop())
 const { rpcUrl, payTo, identity, mint, pid } = JSON.parse(
   readFileSync(join(server.dataDir, 'sandbox', 'state.json'), 'utf8'),
 ).svm
-const chain = await adoptSvmChain({ rpcUrl, identity, mint, pid })
-if (chain === undefined) throw new Error('the sandbox has no Solana')
-const { call, giveTokens } = chain
+const adopted = await adoptSvmChain({ rpcUrl, identity, mint, pid })
+if (adopted === undefined) throw new Error('the sandbox has no Solana')
+const chain = adopted
 const browser = program === undefined ? undefined : await openBrowser(program)
 t.teardown(() => browser?.close())
 
@@ -49,7 +49,7 @@ const SANDBOX = 'Pay 0.01 USDC on Solana Devnet with the sandbox wallet'
 const OWN = 'Pay 0.01 USDC on Solana Devnet with Test wallet'
 
 async function earned(): Promise<bigint> {
-  const found = await call('getTokenAccountBalance', [await svmTokenAccount(payTo)])
+  const found = await chain.call('getTokenAccountBalance', [await svmTokenAccount(payTo)])
   const amount = at(found, 'value', 'amount')
   return BigInt(typeof amount === 'string' ? amount : -1)
 }
@@ -67,7 +67,7 @@ type Moment = 'early' | 'late'
 async function registerWallet(context: BrowserContext, tokens: bigint, moment: Moment) {
   const key = await createKeyPairFromPrivateKeyBytes(randomBytes(32))
   const address = await getAddressFromPublicKey(key.publicKey)
-  await giveTokens(address, tokens)
+  await chain.giveTokens(address, tokens)
   const signed: string[] = []
   await context.exposeFunction('signTransaction', async (base64: string) => {
     const transaction = getTransactionDecoder().decode(Buffer.from(base64, 'base64'))
