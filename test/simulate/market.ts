@@ -32,7 +32,9 @@ export type Way = (typeof WAYS)[number]
 
 /** The way of an offer or a record. */
 export function wayOf({ scheme, network }: { readonly scheme: Json; readonly network: Json }): Json {
-  return scheme === 'exact' && String(network).startsWith('solana:') ? 'exact-svm' : scheme
+  return scheme === 'exact' && typeof network === 'string' && network.startsWith('solana:')
+    ? 'exact-svm'
+    : scheme
 }
 
 /** What a unit of metered work costs in atomic units, and how many the ceiling allows. */

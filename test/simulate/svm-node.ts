@@ -39,11 +39,11 @@ export class SimulatedSvmNode {
   #one(asked: unknown): JsonObject {
     if (!isJsonObject(asked)) return { error: { code: -32600, message: 'invalid request' } }
     const params = Array.isArray(asked['params']) ? asked['params'] : []
-    const reply = this.#reply(String(asked['method']), params)
+    const reply = this.#reply(asked['method'], params)
     return JSON.parse(JSON.stringify({ jsonrpc: '2.0', id: asked['id'], ...reply }))
   }
 
-  #reply(method: string, [first, second]: readonly unknown[]): Reply {
+  #reply(method: unknown, [first, second]: readonly unknown[]): Reply {
     const chain = this.#chain
     switch (method) {
       case 'getLatestBlockhash': {
@@ -69,7 +69,7 @@ export class SimulatedSvmNode {
       case 'getAccountInfo':
         return inContext(this.#account(String(first)))
       default:
-        return { error: { code: -32601, message: `${method} is unknown` } }
+        return { error: { code: -32601, message: 'the method is unknown' } }
     }
   }
 
