@@ -80,20 +80,23 @@ export function createChallenge(
   price: Micros,
   settings: ChallengeSettings,
 ): ListedChallenge {
-  const { accepts, example } = draftsOf(endpoint, price, settings)
+  const { accepts, example, fit: fitPlain } = draftsOf(endpoint, price, settings)
   const offered = extensionsOf(settings.offers, accepts)
   const recent = settings.recent ?? (() => NONE)
   const draftsWith = (corrections: readonly CorrectedOffer[]): Drafts =>
     draftsOf(endpoint, price, corrected(settings, corrections))
   // Documents need no header, and the thread that renders them makes a challenge of every route.
+  const plain = once(fitPlain)
   let drawn: { readonly with: readonly CorrectedOffer[]; readonly draft: Draft } | undefined
-  /** The same draft until what it names of the moment changes. */
+  /** The same draft until what it names of the moment changes. That is left out where there is no room for it. */
   const draft = (): Draft => {
     const named = recent()
+    if (named.length === 0) return plain()
     if (drawn !== undefined && isSame(drawn.with, named)) return drawn.draft
     const { draw, fit } = draftsWith(named)
     const again = drawn && draw(drawn.draft.detail)
-    drawn = { with: named, draft: again !== undefined && again.headerBytes <= HEADER_TARGET ? again : fit() }
+    const made = again !== undefined && again.headerBytes <= HEADER_TARGET ? again : fit()
+    drawn = { with: named, draft: made.headerBytes <= HEADER_TARGET ? made : plain() }
     return drawn.draft
   }
   // No header limits a listing.
@@ -101,7 +104,7 @@ export function createChallenge(
   const listing = bazaarExtension(endpoint, COMPLETE)
   return {
     prepare: ({ resource: url, error, reoffer }) => {
-      const own = reoffer && draftsWith([...recent(), reoffer]).fit()
+      const own = reoffer && draftsWith([reoffer]).fit()
       let used = own ?? draft()
       let write = used.prepare(url, error)
       return () => {
@@ -295,7 +298,6 @@ function mediaTypeOf({ kind, operation: { response } }: Endpoint): string {
 const ANY_ADDRESS: Address = `0x${'0'.repeat(40)}`
 /** The longest address of Solana. */
 const ANY_SVM_ADDRESS = 'z'.repeat(44)
-const ANY_RECENT_BLOCK = { recentBlockhash: ANY_SVM_ADDRESS, lastValidBlockHeight: '9'.repeat(10) }
 
 interface MeasuredRoute extends Drafts {
   readonly key: string
@@ -331,8 +333,7 @@ function measuredRoutes(
     ]),
     ...(isExact ? x402.networks : [])
       .flatMap((id) => findSvmNetwork(id) ?? [])
-      .map((network) => svmOfferOf({ ...terms, network, payTo: ANY_SVM_ADDRESS, feePayer: ANY_SVM_ADDRESS }))
-      .map((offer) => ({ ...offer, extra: { ...offer.extra, ...ANY_RECENT_BLOCK } })),
+      .map((network) => svmOfferOf({ ...terms, network, payTo: ANY_SVM_ADDRESS, feePayer: ANY_SVM_ADDRESS })),
   ]
   const settings = { service, baseUrl, offers, v1: false, nextToken: () => '' }
   return routes.flatMap((route): MeasuredRoute[] => {
