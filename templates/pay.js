@@ -1,12 +1,14 @@
-// Pays for a request: asks for the offer, has a wallet sign it (EIP-1193, EIP-712), and sends the signed payment (x402 v2)
-// until the answer is there. A payment is kept in the tab until then, so that none is signed twice.
+// Pays for a request: asks for the offer, has a wallet sign it (EIP-1193, EIP-712; Wallet Standard on Solana), and sends the
+// signed payment (x402 v2) until the answer is there. A payment is kept in the tab until then, so that none is signed twice.
 
 import { dress, element, present, reasonsOf } from './answer.js'
+import { solana } from './pay-solana.js'
 
 const ATTEMPTS = 5
 
-/** The wallets of this browser by the name they announce (EIP-6963), and the one without a name. */
+/** The wallets of this browser by the name they announce: how each is asked on EVM networks (EIP-6963), and on Solana. */
 const announced = new Map()
+/** The one that announces no name. */
 const UNNAMED = 'your wallet'
 
 /** The icon of a wallet, drawn from its bytes: the policy of the page allows no picture of an address that is not ours. */
@@ -132,6 +134,29 @@ const APPROVAL_TYPES = {
   ],
 }
 
+/** The kinds of networks, each with how its wallets are found and asked. */
+const evm = {
+  name: 'evm',
+  find: (take) => {
+    window.addEventListener('eip6963:announceProvider', ({ detail }) => take(detail))
+    window.dispatchEvent(new Event('eip6963:requestProvider'))
+  },
+  remote: (wallet) => wallet,
+  connect: async (wallet, dataset) => {
+    const [account] = await wallet.request({ method: 'eth_requestAccounts' })
+    await selectChain(wallet, dataset)
+    return account
+  },
+  sign: (wallet, account, offer) =>
+    (offer.accepted.scheme === 'upto' ? signPermit : signTransfer)(wallet, account, offer),
+  missing,
+  needs: undefined,
+}
+
+function kindOf({ network }) {
+  return network.startsWith('solana:') ? solana : evm
+}
+
 function chainIdOf({ network }) {
   return Number(network.split(':')[1])
 }
@@ -201,9 +226,7 @@ async function signPermit(wallet, account, { challenge, accepted, now }) {
 }
 
 /** The payment as the value of its header. */
-async function sign(wallet, account, offer) {
-  const { challenge, accepted } = offer
-  const signed = await (accepted.scheme === 'upto' ? signPermit : signTransfer)(wallet, account, offer)
+function write({ challenge, accepted }, signed) {
   const { x402Version, resource } = challenge
   const extensions = { ...challenge.extensions, ...signed.extensions }
   const payment = { x402Version, resource, accepted, payload: signed.payload, extensions }
@@ -291,7 +314,20 @@ export function openWallet(section, request, show = showIn(section)) {
     return fetch(url, { ...options, headers: { ...options.headers, ...headers }, cache: 'no-store' })
   }
 
-  async function readOffer(terms) {
+  /** Asks again where the offer lacks what its network needs for a moment. */
+  async function readOffer(terms, { needs }) {
+    for (let attempt = 1; ; attempt += 1) {
+      const offer = await readOfferOnce(terms)
+      if (needs === undefined || offer.accepted.extra[needs] !== undefined) return offer
+      if (attempt === ATTEMPTS)
+        throw new Stop(
+          `The offer names no recent block of ${terms.name}, which this page needs: pay on another network, or from a program.`,
+        )
+      await pause(500)
+    }
+  }
+
+  async function readOfferOnce(terms) {
     const answer = await ask({ Accept: 'application/json' })
     const header = answer.headers.get('PAYMENT-REQUIRED')
     if (answer.status !== 402 || header === null)
@@ -338,12 +374,13 @@ export function openWallet(section, request, show = showIn(section)) {
   async function showAnswer(answer, body) {
     const { headers, ok } = answer
     const receipt = JSON.parse(atob(headers.get('PAYMENT-RESPONSE') ?? btoa('{}')))
-    const { network, explorer, ...terms } = rowOf(receipt.network)
+    const { network, page, ...terms } = rowOf(receipt.network)
     const amount = terms.due && receipt.amount ? spell(receipt.amount, terms) : (terms.due ?? 'the price')
     const most = terms.scheme === 'upto' ? terms.due : ''
     const payment = headers.get('Ratecard-Payment')
     const transaction = receipt.transaction
-    const link = explorer ? element('a', { href: `${explorer}/tx/${transaction}` }, transaction) : transaction
+    const href = page?.replace('TRANSACTION', transaction)
+    const link = href ? element('a', { href }, transaction) : transaction
     if (ok) {
       sessionStorage.removeItem(kept)
       const earlier = headers.get('Ratecard-Charged') === 'earlier'
@@ -380,8 +417,8 @@ export function openWallet(section, request, show = showIn(section)) {
   /** What the wallet has to be given before it can pay; empty where it does not tell. */
   async function spellMissing() {
     try {
-      const { wallet, account, dataset } = payer
-      const lacks = await missing(wallet, account, dataset)
+      const { kind, wallet, account, dataset } = payer
+      const lacks = await kind.missing(wallet, account, dataset)
       return lacks === 0n ? '' : `${spell(lacks, dataset)} on ${dataset.name}, in ${account}`
     } catch {
       return ''
@@ -390,21 +427,21 @@ export function openWallet(section, request, show = showIn(section)) {
 
   /** What the page says of a network. */
   function rowOf(id) {
-    const { name = id, due, amount, scheme, explorer } =
+    const { name = id, due, amount, scheme, page } =
       buttons.find(({ dataset }) => dataset.network === id)?.dataset ?? {}
-    return { network: name, due, amount, scheme, explorer }
+    return { network: name, due, amount, scheme, page }
   }
 
   async function pay({ dataset }) {
-    const wallet = dataset.wallet === undefined ? chosen() : remoteWallet(dataset.wallet)
+    const kind = kindOf(dataset)
+    const wallet = dataset.wallet === undefined ? chosen(kind) : kind.remote(remoteWallet(dataset.wallet))
     say('Waiting for the wallet to connect.')
-    const [account] = await wallet.request({ method: 'eth_requestAccounts' })
-    await selectChain(wallet, dataset)
-    const offer = await readOffer(dataset)
-    payer = { wallet, account, dataset }
+    const account = await kind.connect(wallet, dataset)
+    const offer = await readOffer(dataset, kind)
+    payer = { kind, wallet, account, dataset }
     const most = dataset.scheme === 'upto' ? 'at most ' : ''
     say(`Confirm in the wallet: ${most}${dataset.due} on ${dataset.name} to ${dataset.payee}.`)
-    const payment = await sign(wallet, account, offer)
+    const payment = write(offer, await kind.sign(wallet, account, offer, dataset))
     sessionStorage.setItem(kept, payment)
     await send(payment)
   }
@@ -433,19 +470,24 @@ export function openWallet(section, request, show = showIn(section)) {
   const picker = element('fieldset', { className: 'wallets', hidden: true })
   actions.before(picker)
 
-  /** The wallet that was picked, the only one, or the one that has no name. */
-  function chosen() {
+  /** What asks the wallet that was picked, the only one, or the one that has no name; undefined when it cannot pay there. */
+  function chosen({ name }) {
     const picked = picker.querySelector('input:checked')?.value
-    const [first] = announced.values()
-    return (announced.get(picked) ?? first)?.provider ?? window.ethereum
+    const [first = { evm: window.ethereum }] = announced.values()
+    return (announced.get(picked) ?? first)[name]
   }
 
+  /** Names the wallet in its buttons, and shows those of networks that it can pay on. */
   function nameButtons() {
     const picked = picker.querySelector('input:checked')?.value
     const [first] = announced.keys()
-    for (const button of buttons)
-      if (button.dataset.wallet === undefined)
+    for (const button of buttons) {
+      if (button.dataset.wallet !== undefined) button.hidden = false
+      else {
         button.textContent = button.textContent.replace(/ with .*$/, ` with ${picked ?? first ?? UNNAMED}`)
+        button.hidden = chosen(kindOf(button.dataset)) === undefined
+      }
+    }
   }
 
   function offerWallets() {
@@ -469,8 +511,6 @@ export function openWallet(section, request, show = showIn(section)) {
     )
     picker.hidden = announced.size === 0
     nameButtons()
-    for (const button of buttons)
-      button.hidden = button.dataset.wallet === undefined && chosen() === undefined
     if (buttons.every(({ hidden }) => hidden))
       say('No wallet was found in this browser. Any wallet extension that holds the token can pay here.')
     else if (!isConcluded) say('')
@@ -478,12 +518,15 @@ export function openWallet(section, request, show = showIn(section)) {
 
   picker.addEventListener('change', nameButtons)
   for (const button of buttons) button.addEventListener('click', () => work(() => pay(button)))
-  window.addEventListener('eip6963:announceProvider', ({ detail }) => {
-    announced.set(detail.info.name, detail)
+  /** A wallet may announce itself for each kind of network. */
+  const announce = (info, means) => {
+    announced.set(info.name, { ...announced.get(info.name), info, ...means })
     offerWallets()
-  })
+  }
   offerWallets()
-  window.dispatchEvent(new Event('eip6963:requestProvider'))
+  const kinds = new Set(buttons.map(({ dataset }) => kindOf(dataset)))
+  if (kinds.has(evm)) evm.find(({ info, provider }) => announce(info, { evm: provider }))
+  if (kinds.has(solana)) solana.find((wallet) => announce(wallet, { solana: wallet }))
   if (sessionStorage.getItem(kept) !== null) {
     for (const button of buttons) button.disabled = true
     const words = 'This tab has signed a payment for this request and has no answer to it yet.'

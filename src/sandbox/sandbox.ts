@@ -101,7 +101,7 @@ export function readSandbox({ directory, baseUrl }: Place & { readonly baseUrl: 
     evm: { ...shown.evm, signerKey: state.evm.signerKey },
     tempo: { ...shown.tempo, secretKey: state.tempo.secretKey },
     ...(shown.svm && state.svm && { svm: { ...shown.svm, feePayerKey: state.svm.feePayerKey } }),
-    wallet: serveWallet(state.evm, fetch),
+    wallet: serveWallet(state, fetch),
     ledgerDirectory: join(home, 'ledger'),
   }
 }

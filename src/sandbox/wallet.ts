@@ -3,6 +3,9 @@ import { SANDBOX_WALLET } from '../engine/documents/payment-page.ts'
 import { isJsonObject, type Json, type JsonObject } from '../engine/base/json.ts'
 import { APPROVAL_TYPES, PERMIT_TYPES } from '../engine/base/permit-types.ts'
 import { TRANSFER_TYPES } from '../engine/base/transfer-types.ts'
+import { openSvmAccount, type SvmAccount } from '../engine/base/svm-signature.ts'
+import { readTransaction, writeTransaction } from '../engine/chains/svm/transaction.ts'
+import { readTransfer } from '../engine/x402/exact-svm/transfer.ts'
 import { isPlace, type SandboxState } from './state.ts'
 
 /** The members of a Koa context that are used. */
@@ -17,17 +20,20 @@ const LONGEST = 10_000
 
 /**
  * A wallet for people who have none: answers the calls of EIP-1193 that a payment needs as `{result}` or `{error}`, and
- * signs with the payer of the sandbox, whose money is worth nothing.
+ * those of the Wallet Standard on Solana by their names there. It signs with the payers of the sandbox, whose money is
+ * worth nothing.
  */
-export function serveWallet({ payerKey, chainId, rpcUrl }: SandboxState['evm'], fetcher: typeof fetch) {
-  const account = privateKeyToAccount(payerKey)
+export function serveWallet({ evm, svm }: Pick<SandboxState, 'evm' | 'svm'>, fetcher: typeof fetch) {
+  const { chainId, rpcUrl } = evm
+  const account = privateKeyToAccount(evm.payerKey)
+  const svmAccount = svm && openSvmAccount(svm.payerKey)
   return async (ctx: Exchange, next: () => Promise<unknown>): Promise<unknown> => {
     if (ctx.path !== SANDBOX_WALLET || ctx.method !== 'POST') return next()
     try {
       const call = await readCall(ctx.req)
       ctx.body = isRead(call)
         ? await readChain(fetcher, rpcUrl, call['params'])
-        : { result: await answer(account, chainId, call) }
+        : { result: answerSvm(svmAccount, call) ?? (await answer(account, chainId, call)) }
     } catch {
       ctx.body = { error: { code: -32602, message: 'The sandbox wallet only signs payments' } }
     }
@@ -54,6 +60,29 @@ async function answer(account: PrivateKeyAccount, chainId: number, call: unknown
   const [, data] = Array.isArray(params) ? params : []
   if (method !== 'eth_signTypedData_v4' || typeof data !== 'string') throw new TypeError('no such method')
   return signTransfer(account, JSON.parse(data))
+}
+
+/** Undefined for a call of another kind of network. */
+function answerSvm(account: SvmAccount | undefined, call: unknown): Json | undefined {
+  const { method, params } = isJsonObject(call) ? call : {}
+  if (account === undefined) return undefined
+  if (method === 'standard:connect') return [account.address]
+  if (method !== 'solana:signTransaction') return undefined
+  const [text] = Array.isArray(params) ? params : []
+  return signSvmTransfer(account, Buffer.from(typeof text === 'string' ? text : '', 'base64'))
+}
+
+/** The transaction with the signature of its payer, in base64; throws when it is no payment of this account. */
+function signSvmTransfer({ address, sign }: SvmAccount, bytes: Uint8Array): string {
+  const read = readTransaction(bytes)
+  if (read.kind !== 'transaction') throw new TypeError('no transaction')
+  const { transaction } = read
+  const layout = readTransfer(transaction)
+  if (layout.kind !== 'transfer' || layout.transfer.payer !== address) throw new TypeError('no payment')
+  const [ofFeePayer] = transaction.signatures
+  if (ofFeePayer === undefined) throw new TypeError('no fee payer')
+  const signatures = [ofFeePayer, sign(transaction.message)]
+  return Buffer.from(writeTransaction({ ...transaction, signatures })).toString('base64')
 }
 
 /** What a wallet asks its node: balances, and what contracts may move. */

@@ -12,7 +12,8 @@ import type { Life } from './process.ts'
 import type { World } from './ports.ts'
 import { nameOf } from './invariants.ts'
 import { randomOf, type Random } from './random.ts'
-import { demandOf, signExact, signUpto, type SignedPayment } from './sign.ts'
+import type { SvmAccount } from '../../src/engine/base/svm-signature.ts'
+import { demandOf, signExact, signExactSvm, signUpto, type SignedPayment } from './sign.ts'
 
 /** One thing that a buyer wants, and how it goes about it. */
 export interface Plan {
@@ -54,7 +55,7 @@ export function drawPlans(
   return Array.from({ length: count }, (_, id) => {
     const plan = drawPlan(id, buyers, ms, random)
     const way = choice.oneOf(ways)
-    if (way === 'exact') return plan
+    if (way === 'exact' || way === 'exact-svm') return { ...plan, way }
     const isRevoked = way === 'upto' && plan.trouble === 'cancel' && choice.chance(0.5)
     return {
       ...plan,
@@ -119,6 +120,7 @@ export interface Door {
 /** Who buys. */
 export interface Buyer {
   readonly wallet: Wallet
+  readonly svm: SvmAccount
   readonly channel: Channel
 }
 
@@ -155,9 +157,9 @@ export async function shop(world: World, door: Door, buyer: Buyer, plan: Plan): 
 }
 
 function signFor(
-  { chain, clock }: World,
+  { chain, svmChain, clock }: World,
   life: Life,
-  { wallet, channel }: Buyer,
+  { wallet, svm, channel }: Buyer,
   { way, route }: Plan,
   random: Random,
 ): SignedPayment {
@@ -167,6 +169,8 @@ function signFor(
       return signExact(chain, demand, wallet, random, clock.now)
     case 'upto':
       return signUpto(chain, demand, wallet, random, clock.now)
+    case 'exact-svm':
+      return signExactSvm(svmChain, demand, svm, random)
     case 'batch-settlement':
       return channel.sign(demand, random, clock.now)
   }
@@ -174,8 +178,8 @@ function signFor(
 
 /** Begins what the payer does against its own payment. */
 function begin(
-  { chain, clock }: World,
-  { wallet: { address: from }, channel }: Buyer,
+  { chain, svmChain, clock }: World,
+  { wallet: { address: from }, svm, channel }: Buyer,
   { trouble, way, work }: Plan,
   { nonce }: SignedPayment,
   random: Random,
@@ -183,7 +187,11 @@ function begin(
   if (trouble === 'none') return
   const later = (act: PayersAct): unknown =>
     clock.after(random.between(0, work + 3_000), () => chain.happen(act))
-  if (trouble === 'drain') {
+  if (way === 'exact-svm') {
+    // A transfer cannot be cancelled there: its payer moves the money away.
+    clock.after(random.between(0, work + 3_000), () => svmChain.give(svm.address, 0n))
+    clock.after(TROUBLE_MS, () => svmChain.give(svm.address, 10n ** 9n))
+  } else if (trouble === 'drain') {
     later({ kind: 'spend', from, leave: 0n })
     clock.after(TROUBLE_MS, () => chain.give(from, 10n ** 9n))
   } else if (trouble === 'revoke') {

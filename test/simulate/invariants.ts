@@ -10,7 +10,9 @@ import { readUptoKey } from '../../src/engine/x402/upto-evm/upto-key.ts'
 import type { Plan, Told } from './buyer.ts'
 import type { SimulatedChain } from './chain.ts'
 import { channelName, movedName } from './contracts.ts'
-import { BASE } from './market.ts'
+import { BASE, wayOf } from './market.ts'
+import type { SimulatedSvmChain } from './svm-chain.ts'
+import { digestInKey } from '../../src/engine/x402/exact-svm/svm-key.ts'
 import {
   accountName,
   isChannelId,
@@ -20,6 +22,7 @@ import {
 /** What a run has left behind. */
 export interface Remains {
   readonly chain: SimulatedChain
+  readonly svmChain: SimulatedSvmChain
   /** Every record of the ledger. */
   readonly records: readonly PaymentRecord[]
   /** Which records have an answer that can be read. */
@@ -62,7 +65,12 @@ function isOfChannel(key: string): boolean {
 }
 
 /** What a payment has moved on the chain, or in the ledger; undefined when it has moved nothing. */
-function movedBy({ chain, records }: Remains, key: string): bigint | undefined {
+function movedBy({ chain, svmChain, records }: Remains, key: string): bigint | undefined {
+  const digest = key.includes(':solana:') ? digestInKey(key) : undefined
+  if (digest !== undefined) {
+    const moves = svmChain.moved(digest)
+    return moves.length === 0 ? undefined : moves.reduce((sum, each) => sum + each, 0n)
+  }
   const [authorization, permit] = [readPaymentKey(key), readUptoKey(key)]
   const amount =
     authorization === undefined
@@ -213,8 +221,8 @@ function chargedTwice(remains: Remains): readonly string[] {
   return plans.flatMap((plan) => {
     if (!plan.args.startsWith('only')) return []
     const keys = new Set(told.filter((each) => each.plan.id === plan.id).map(({ key }) => key))
-    for (const { key, digest, scheme } of records)
-      if (digest === plan.args && scheme === plan.way) keys.add(key)
+    for (const record of records)
+      if (record.digest === plan.args && wayOf(record) === plan.way) keys.add(record.key)
     if ([...keys].some((key) => isLost(remains, key))) return []
     const charged = [...keys].filter((key) => isPaid(remains, key) && !refunds.has(key))
     return charged.length <= 1
@@ -225,7 +233,11 @@ function chargedTwice(remains: Remains): readonly string[] {
 
 const HOUR_MS = 3_600_000
 
-function gasLost({ chain }: Remains): readonly string[] {
+/** Lamports (`FeeLosses`); a run lasts an hour. */
+const MOST_FEES_LOST = 10_000_000n + 100_000n
+
+function gasLost({ chain, svmChain }: Remains): readonly string[] {
+  if (svmChain.lost > MOST_FEES_LOST) return [`${svmChain.lost} lamports were lost in an hour`]
   const losses = chain.losses()
   const { maxGasLoss } = BASE.limits
   return losses

@@ -1,5 +1,6 @@
 import { pointFromScalar } from 'tiny-secp256k1'
 import { toChecksum, type Address } from '../../src/engine/base/address.ts'
+import type { Json } from '../../src/engine/base/json.ts'
 import { findNetwork, type Network } from '../../src/engine/base/networks.ts'
 import type { Catalog, Route } from '../../src/engine/catalog/catalog.ts'
 import { addressOfKey } from '../../src/engine/chains/evm/signature.ts'
@@ -24,9 +25,17 @@ export interface Market {
 }
 export type RouteName = 'tide' | 'deep' | 'flow'
 
-/** How a purchase is paid: a scheme of x402. */
-export const WAYS = ['exact', 'upto', 'batch-settlement'] as const
+/** How a purchase is paid: a scheme of x402, on Base or on Solana. */
+export const EVM_WAYS = ['exact', 'upto', 'batch-settlement'] as const
+export const WAYS = [...EVM_WAYS, 'exact-svm'] as const
 export type Way = (typeof WAYS)[number]
+
+/** The way of an offer or a record. */
+export function wayOf({ scheme, network }: { readonly scheme: Json; readonly network: Json }): Json {
+  return scheme === 'exact' && typeof network === 'string' && network.startsWith('solana:')
+    ? 'exact-svm'
+    : scheme
+}
 
 /** What a unit of metered work costs in atomic units, and how many the ceiling allows. */
 export const UNIT = 100
@@ -39,7 +48,7 @@ service: { name: Shop, version: '1.0.0', description: Sells things }
 payments:
   currency: USD
   x402:
-    networks: [base]
+    networks: [base, solana]
     schemes: [exact, upto, batch-settlement]
     channels: { withdraw_delay: 15m, least_deposit: 0.02, claim_after: 0.02, claim_every: 1h, most_unclaimed: 5 }
 routes:

@@ -343,9 +343,44 @@ const OF_CHANNELS: readonly Text[] = [
   },
 ]
 
+const OF_SOLANA: readonly Text[] = [
+  {
+    name: 'a transaction on Solana is sent before it is recorded',
+    file: 'x402/exact-svm/own-settler.ts',
+    find: "  await journal.record({ kind: 'payer', hash, raw: writeOrder(order) })\n",
+    replace:
+      "  await chain.send(order.transaction)\n  await journal.record({ kind: 'payer', hash, raw: writeOrder(order) })\n",
+  },
+  {
+    name: 'a block that a fork may undo counts as settled',
+    file: 'chains/svm/svm-chain.ts',
+    find: "if (confirmationStatus !== 'confirmed' && confirmationStatus !== 'finalized') return { kind: 'processed' }",
+    replace: '',
+  },
+  {
+    name: 'a transaction that the node does not know has failed, although a block may still contain it',
+    file: 'x402/exact-svm/own-settler.ts',
+    find: "if (seen.result.kind === 'none' && isOver) return endOf(context, record, order)",
+    replace: "if (seen.result.kind === 'none') return endOf(context, record, order)",
+  },
+  {
+    name: 'a transaction counts as over half a minute before its last height',
+    file: 'x402/exact-svm/own-settler.ts',
+    find: 'height.result > order.lastHeight',
+    replace: 'height.result > order.lastHeight - 110n',
+  },
+  {
+    name: 'a transaction on Solana is sent without a record',
+    file: 'x402/exact-svm/own-settler.ts',
+    find: "await journal.record({ kind: 'payer', hash, raw: writeOrder(order) })",
+    replace: '',
+  },
+]
+
 /** Each has to be found by the simulator; each text stands in its file once. */
 export const PLANTED: readonly Planted[] = [
   ...OF_EXACT.map((planted) => ({ ...planted, way: 'exact' as const })),
+  ...OF_SOLANA.map((planted) => ({ ...planted, way: 'exact-svm' as const })),
   ...OF_UPTO.map((planted) => ({ ...planted, way: 'upto' as const })),
   ...OF_CHANNELS.map((planted) => ({ ...planted, way: 'batch-settlement' as const })),
 ]

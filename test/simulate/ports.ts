@@ -1,9 +1,12 @@
 import { LedgerError } from '../../src/engine/base/errors.ts'
 import type { Every } from '../../src/engine/base/every.ts'
 import type { Deadline, RpcTransport } from '../../src/engine/base/runtime.ts'
+import type { SvmAccount } from '../../src/engine/base/svm-signature.ts'
 import { buffer } from 'node:stream/consumers'
 import type { Ledger } from '../../src/engine/ledger/ledger.ts'
 import type { SimulatedChain } from './chain.ts'
+import type { SimulatedSvmChain } from './svm-chain.ts'
+import type { SimulatedSvmNode } from './svm-node.ts'
 import type { Cancel, VirtualClock } from './clock.ts'
 import type { NodeTrouble, StoreTrouble } from './faults.ts'
 import type { Market, Way } from './market.ts'
@@ -17,6 +20,8 @@ export interface World {
   readonly clock: VirtualClock
   readonly chain: SimulatedChain
   readonly node: SimulatedNode
+  readonly svmChain: SimulatedSvmChain
+  readonly svmNode: SimulatedSvmNode
   /** The store, without time and faults. */
   readonly ledger: Ledger
   readonly trace: Trace
@@ -25,6 +30,8 @@ export interface World {
   readonly nodeTroubles: Set<NodeTrouble>
   readonly storeTroubles: Set<StoreTrouble>
   readonly payTo: string
+  readonly svmPayTo: string
+  readonly svmFeePayer: SvmAccount
   /** The ways to pay that are offered. */
   readonly ways: readonly Way[]
   /** What processes get that start now. */
@@ -65,12 +72,16 @@ export interface Ports {
   onDeath(work: () => void): void
 }
 
+/** Where the nodes of the two chains are. */
+export const EVM_NODE = 'https://node.example'
+export const SVM_NODE = 'https://svm-node.example'
+
 const NEVER = new Promise<never>(() => undefined)
 /** How long Redis is waited for. */
 const STORE_TIMEOUT_MS = 5_000
 
 export function openPorts(world: World, index: number): Ports {
-  const { clock, weather, node, nodeTroubles, storeTroubles } = world
+  const { clock, weather, nodeTroubles, storeTroubles } = world
   let alive = true
   let pausedUntil = 0
   let waiting: (() => void)[] = []
@@ -143,7 +154,8 @@ export function openPorts(world: World, index: number): Ports {
       })
     })
   }
-  const caller: RpcTransport = (_url, { body, signal }) => {
+  const caller: RpcTransport = (url, { body, signal }) => {
+    const node = url === SVM_NODE ? world.svmNode : world.node
     const call = world.nextCall(index)
     if (!begins(call)) return NEVER
     const isHit = nodeTroubles.size > 0 && weather.chance(0.5)

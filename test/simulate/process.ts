@@ -1,5 +1,5 @@
 import { LedgerError, LedgerLostError } from '../../src/engine/base/errors.ts'
-import { BASE, BASE_URL, type Market } from './market.ts'
+import { BASE, BASE_URL, type Market, type Way } from './market.ts'
 import type { Runtime } from '../../src/engine/base/runtime.ts'
 import type { Route } from '../../src/engine/catalog/catalog.ts'
 import { BuyerConnections } from '../../src/engine/http/buyer-connections.ts'
@@ -20,10 +20,17 @@ import type { ActionResult } from '../../src/engine/payment/payment.ts'
 import { exactScheme } from '../../src/engine/x402/exact-evm/exact.ts'
 import { openFacilitators } from '../../src/engine/x402/facilitators/open-facilitators.ts'
 import { openX402Networks } from '../../src/engine/x402/exact-evm/exact-networks.ts'
+import { exactSvmScheme } from '../../src/engine/x402/exact-svm/exact-svm.ts'
+import { openSvmNetworks } from '../../src/engine/x402/exact-svm/svm-networks.ts'
+import type { Scheme } from '../../src/engine/x402/scheme.ts'
 import { createX402 } from '../../src/engine/x402/x402.ts'
 import { VARIABLES } from '../../src/engine/app/option-names.ts'
-import { openPorts, type Ports, type World } from './ports.ts'
+import { EVM_NODE, openPorts, SVM_NODE, type Ports, type World } from './ports.ts'
+import { SOLANA } from './svm-chain.ts'
 import { randomOf } from './random.ts'
+
+/** The ways to pay, in the order in which they are offered. */
+const OFFERED = ['exact', 'exact-svm', 'upto', 'batch-settlement'] as const satisfies readonly Way[]
 
 /** Interval of recovery, as the service has it. */
 const RECOVERY_MS = 5_000
@@ -87,7 +94,7 @@ export async function startLife(world: World, index: number, number: number): Pr
   const networks = openX402Networks({
     ...runtime,
     payTo: world.payTo,
-    rpcUrls: { [BASE.chainId]: 'https://node.example' },
+    rpcUrls: { [BASE.chainId]: EVM_NODE },
     signerKeys,
     ...openFacilitators({ ...runtime, facilitators: [], ledger, report }),
     names: VARIABLES,
@@ -111,12 +118,28 @@ export async function startLife(world: World, index: number, number: number): Pr
     reachable: permitNetworks(reachable),
     prices: ['fixed', 'metered'],
   })
-  const schemes = [exactScheme({ offered, reachable }), upto, channels]
+  const svm = openSvmNetworks({
+    ...runtime,
+    payToSolana: world.svmPayTo,
+    svmRpcUrls: { [SOLANA.id]: SVM_NODE },
+    feePayers: [world.svmFeePayer],
+    ...openFacilitators({ ...runtime, facilitators: [], ledger, report }),
+    names: VARIABLES,
+    ledger,
+    now: ledger.now,
+    report,
+  })
+  const ways: Readonly<Record<Way, Scheme>> = {
+    exact: exactScheme({ offered, reachable }),
+    'exact-svm': exactSvmScheme({ offered: svm.of(x402), reachable: svm.reachable(x402) }),
+    upto,
+    'batch-settlement': channels,
+  }
   const { service } = catalog
   const protocol = createX402({
     service,
     baseUrl: BASE_URL,
-    schemes: schemes.filter(({ name: way }) => world.ways.some((each) => each === way)),
+    schemes: OFFERED.filter((way) => world.ways.includes(way)).map((way) => ways[way]),
     v1: false,
     random: random.bytes,
   })

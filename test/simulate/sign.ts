@@ -7,11 +7,17 @@ import { authorizationDigest, fieldsOf } from '../../src/engine/chains/evm/eip30
 import { permitDigest } from '../../src/engine/chains/evm/permit2/permit.ts'
 import { signDigest } from '../../src/engine/chains/evm/signature.ts'
 import type { Protocol } from '../../src/engine/payment/protocol.ts'
+import type { SvmAccount } from '../../src/engine/base/svm-signature.ts'
+import { writeTransferMessage } from '../../src/engine/base/svm-transfer-message.ts'
+import { tokenAccountOf } from '../../src/engine/base/token-account.ts'
+import { svmKey } from '../../src/engine/x402/exact-svm/svm-key.ts'
+import { readSvm } from '../../src/engine/x402/exact-svm/svm-payload.ts'
 import { quoteCall } from '../../src/engine/purchase/purchase.ts'
 import { paymentKey } from '../../src/engine/x402/exact-evm/payment-key.ts'
 import { uptoKey } from '../../src/engine/x402/upto-evm/upto-key.ts'
 import type { SimulatedChain } from './chain.ts'
-import { BASE, BASE_URL, type Wallet, type Way } from './market.ts'
+import { BASE, BASE_URL, wayOf, type Wallet, type Way } from './market.ts'
+import { SOLANA, type SimulatedSvmChain } from './svm-chain.ts'
 import type { Random } from './random.ts'
 
 /** What a buyer has signed. */
@@ -42,7 +48,7 @@ export function demandOf(protocol: Protocol, route: Route, way: Way): Demand {
   const demand = challenge?.demand({ resource: BASE_URL + route.path, scope: '', error: 'payment_required' })
   const offers = demand?.content['accepts']
   const accepted = Array.isArray(offers)
-    ? offers.find((each) => isJsonObject(each) && each['scheme'] === way)
+    ? offers.filter(isJsonObject).find(({ scheme = '', network = '' }) => wayOf({ scheme, network }) === way)
     : undefined
   if (demand === undefined || !isJsonObject(accepted)) throw new Error(`${way} is not offered`)
   const extensions = { redelivery: redeliveryOf(demand.content) }
@@ -123,6 +129,39 @@ export function signUpto(
     key: uptoKey(BASE, permit),
     nonce,
     name: nonce.slice(2, 8),
+  }
+}
+
+/** Signs a transaction that transfers exactly what is asked for, with the block that the offer names, if it names one. */
+export function signExactSvm(
+  chain: SimulatedSvmChain,
+  { accepted, amount, header }: Demand,
+  { address, sign }: SvmAccount,
+  random: Random,
+): SignedPayment {
+  const extra = isJsonObject(accepted['extra']) ? accepted['extra'] : {}
+  const { address: mint, decimals } = SOLANA.token
+  const message = writeTransferMessage({
+    feePayer: textOf(extra['feePayer']),
+    owner: address,
+    source: tokenAccountOf(address, mint) ?? '',
+    destination: tokenAccountOf(textOf(accepted['payTo']), mint) ?? '',
+    mint,
+    decimals,
+    amount,
+    memo: random.hex(16),
+    blockhash: textOf(extra['recentBlockhash'] ?? chain.hashAt(chain.heightAt(chain.now) - 2)),
+  })
+  const bytes = Buffer.concat([Uint8Array.of(2), new Uint8Array(64), sign(message), message])
+  const payload = { transaction: bytes.toString('base64') }
+  const read = readSvm({ payload })
+  if (read.kind !== 'payload') throw new Error('what is signed can be read')
+  const { digest } = read.payload
+  return {
+    header: header(payload),
+    key: svmKey(SOLANA, read.payload),
+    nonce: digest,
+    name: digest.slice(0, 6),
   }
 }
 

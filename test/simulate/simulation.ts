@@ -13,7 +13,11 @@ import {
   listAccounts,
   type ChannelAccount,
 } from '../../src/engine/x402/batch-settlement-evm/channel-account.ts'
+import { encodeBase58 } from '../../src/engine/base/base58.ts'
+import { createSvmAccount, openSvmAccount, type SvmAccount } from '../../src/engine/base/svm-signature.ts'
 import { SimulatedNode } from './node.ts'
+import { SimulatedSvmChain } from './svm-chain.ts'
+import { SimulatedSvmNode } from './svm-node.ts'
 import type { Terms, World } from './ports.ts'
 import { startLife, type Life } from './process.ts'
 import { randomOf } from './random.ts'
@@ -96,6 +100,9 @@ export async function simulate({ seed, processes, ways, plans, faults }: History
   const trace = new Trace(clock)
   const chain = new SimulatedChain(BASE.token.address, BASE.chainId, clock.now)
   const node = new SimulatedNode(chain)
+  const svmChain = new SimulatedSvmChain(clock, randomOf(seed, 'svm blocks'))
+  const svmNode = new SimulatedSvmNode(svmChain)
+  const [svmFeePayer, svmPayee] = [svmAccountOf(signerSeed(0)), svmAccountOf(signerSeed(1))]
   const data = new StoredData()
   const ledger = noted(
     openSimulatedLedger(data, () => clock.now),
@@ -114,10 +121,16 @@ export async function simulate({ seed, processes, ways, plans, faults }: History
     const random = randomOf(seed, `channel of ${name}`)
     // Some payers have a key of its own for vouchers.
     const authorizer = random.chance(0.7) ? wallet : makeWallet(random)
-    return { wallet, channel: new Channel(chain, wallet, authorizer, random.hex(32)) }
+    return {
+      wallet,
+      svm: svmAccountOf(Buffer.from(wallet.key.slice(2), 'hex')),
+      channel: new Channel(chain, wallet, authorizer, random.hex(32)),
+    }
   }
   const buyers = wallets.map((wallet, place) => buyerOf(wallet, `buyer ${place}`))
   const lastBuyer = buyerOf(lastWallet, 'the last')
+  for (const { svm } of [...buyers, lastBuyer]) svmChain.give(svm.address, 10n ** 9n)
+  svmChain.give(svmPayee.address, 0n)
   for (const { address } of [...wallets, lastWallet]) {
     chain.give(address, 10n ** 9n)
     chain.set(allowanceName(address), 10n ** 18n)
@@ -139,6 +152,8 @@ export async function simulate({ seed, processes, ways, plans, faults }: History
     clock,
     chain,
     node,
+    svmChain,
+    svmNode,
     ledger,
     trace,
     ways,
@@ -146,6 +161,8 @@ export async function simulate({ seed, processes, ways, plans, faults }: History
     nodeTroubles: new Set(),
     storeTroubles: new Set(),
     payTo: payee.address,
+    svmPayTo: svmPayee.address,
+    svmFeePayer,
     terms: () => terms,
     isLost: (from) => [...powerCuts].some((at) => at >= from) && torn.chance(0.5),
     violate: (what) => violations.push(what),
@@ -257,6 +274,7 @@ export async function simulate({ seed, processes, ways, plans, faults }: History
     if ((await readAnswer(ledger.answers, record)) !== undefined) answered.add(record.id)
   const found = violationsOf({
     chain,
+    svmChain,
     records,
     answered,
     told,
@@ -307,15 +325,19 @@ export async function simulate({ seed, processes, ways, plans, faults }: History
       case 'node':
         clock.after(fault.at, () => {
           trace.note('node', `${fault.what} for ${fault.ms} ms`)
-          if (fault.what === 'forgets its pool') return chain.forgetPool()
+          if (fault.what === 'forgets its pool') {
+            chain.forgetPool()
+            svmChain.forgetPool()
+            return
+          }
           world.nodeTroubles.add(fault.what)
-          if (fault.what === 'refuses batches') node.takesBatches = false
-          if (fault.what === 'lags') node.lag = 2
+          if (fault.what === 'refuses batches') node.takesBatches = svmNode.takesBatches = false
+          if (fault.what === 'lags') [node.lag, svmNode.lag] = [2, SVM_LAG_MS]
           if (fault.what === 'mixes blocks') node.mixesBlocks = true
           clock.after(fault.ms, () => {
             world.nodeTroubles.delete(fault.what)
-            if (fault.what === 'refuses batches') node.takesBatches = true
-            if (fault.what === 'lags') node.lag = 0
+            if (fault.what === 'refuses batches') node.takesBatches = svmNode.takesBatches = true
+            if (fault.what === 'lags') node.lag = svmNode.lag = 0
             if (fault.what === 'mixes blocks') node.mixesBlocks = false
           })
         })
@@ -349,6 +371,7 @@ export async function simulate({ seed, processes, ways, plans, faults }: History
         clock.after(fault.at, () => {
           trace.note('chain', `undoes ${fault.depth} blocks, pool ${fault.pool}`)
           chain.reorganize(fault.depth, fault.pool, clock.now)
+          svmChain.fork(fault.pool)
         })
         return
       case 'rollout':
@@ -372,6 +395,20 @@ export async function simulate({ seed, processes, ways, plans, faults }: History
         })
     }
   }
+}
+
+/** How old the newest block of a node of Solana is that lags. */
+const SVM_LAG_MS = 4_000
+
+/** The same in every run. */
+function signerSeed(place: number): Uint8Array {
+  return randomOf(place, 'accounts of Solana').bytes(32)
+}
+
+function svmAccountOf(seed: Uint8Array): SvmAccount {
+  const account = openSvmAccount(encodeBase58(createSvmAccount(seed).pair))
+  if (account === undefined) throw new Error('a seed makes an account')
+  return account
 }
 
 /** Writes every change of a record into the trace. */

@@ -118,7 +118,7 @@ t.test('every document and file has exactly its paths', async (t) => {
   t.strictSame([...places].sort(), [...DOCUMENTS, ...beyond].sort())
   t.strictSame(
     brandFiles.map(({ path }) => path).sort(),
-    [...FILES, '/answer.js', '/card.png', '/page.js', '/pay.js'].sort(),
+    [...FILES, '/answer.js', '/card.png', '/page.js', '/pay.js', '/pay-solana.js'].sort(),
     'served with the pages',
   )
 })

@@ -17,7 +17,7 @@ export async function signSvmTransfer(
   terms: SvmTerms,
   { key, rpcUrl, random }: SvmSigner,
 ): Promise<SignedTerms> {
-  const { network, amount, payTo, feePayer, memo } = terms
+  const { network, amount, payTo, feePayer, memo, recentBlockhash } = terms
   const { token, title } = network
   const payer = key.address
   if (feePayer === payer)
@@ -26,7 +26,8 @@ export async function signSvmTransfer(
   const source = tokenAccountOf(payer, token.address)
   const destination = tokenAccountOf(payTo, token.address)
   if (source === undefined || destination === undefined) return unsigned('an account has no token account')
-  const blockhash = await latestBlockhash(rpcUrl(network) ?? network.rpcUrl)
+  // The seller has named its block when it made the offer, which may be a while ago.
+  const blockhash = (await latestBlockhash(rpcUrl(network) ?? network.rpcUrl)) ?? recentBlockhash
   if (blockhash === undefined) {
     return unsigned(`a node of ${title} must name a block, and none answers: set ${svmRpcVariable(network)}`)
   }

@@ -15,6 +15,8 @@ export interface SvmTerms {
   readonly feePayer: string
   /** What the seller wants to find in the transaction; a random text otherwise. */
   readonly memo: string | undefined
+  /** The hash of a recent block, as the seller’s node names it. */
+  readonly recentBlockhash: string | undefined
   /** The entry, echoed unchanged. */
   readonly accepted: JsonObject
 }
@@ -32,7 +34,7 @@ export function readSvmTerms(accepted: JsonObject): SvmTerms | undefined {
   if (BigInt(amount) > LARGEST_AMOUNT) return undefined
   // A token we do not know could be worth anything. Letter case is part of the address.
   if (asset !== network.token.address) return undefined
-  const { feePayer, memo } = extra
+  const { feePayer, memo, recentBlockhash } = extra
   if (typeof payTo !== 'string' || !isSvmAddress(payTo)) return undefined
   if (typeof feePayer !== 'string' || !isSvmAddress(feePayer)) return undefined
   if (memo !== undefined && (typeof memo !== 'string' || Buffer.byteLength(memo) > LONGEST_MEMO))
@@ -45,6 +47,8 @@ export function readSvmTerms(accepted: JsonObject): SvmTerms | undefined {
     payTo,
     feePayer,
     memo: memo === '' ? undefined : memo,
+    recentBlockhash:
+      typeof recentBlockhash === 'string' && isSvmAddress(recentBlockhash) ? recentBlockhash : undefined,
     accepted,
   }
 }

@@ -34,11 +34,15 @@ export const brandFiles: readonly BrandFile[] = [
   { path: '/brand.css', type: 'text/css; charset=utf-8', bytes: Buffer.from(STYLE) },
   brandFile('page.js', 'text/javascript; charset=utf-8'),
   brandFile('pay.js', 'text/javascript; charset=utf-8'),
+  brandFile('pay-solana.js', 'text/javascript; charset=utf-8'),
   brandFile('answer.js', 'text/javascript; charset=utf-8'),
   brandFile('favicon.svg', 'image/svg+xml'),
   brandFile('favicon.ico', 'image/x-icon'),
   brandFile('card.png', 'image/png'),
 ]
+
+/** Scripts of the 402 page. */
+export const PAYMENT_SCRIPTS: readonly string[] = ['/pay.js', '/pay-solana.js', '/answer.js']
 
 /** The style sheet of every page, for inlining; with the line ends of browsers, since it is hashed. */
 export function styleSheetOf({ files }: Catalog): string {

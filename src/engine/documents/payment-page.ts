@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Catalog, Route } from '../catalog/catalog.ts'
 import { isJsonObject, type Json, type JsonObject } from '../base/json.ts'
 import { formatDecimal } from '../base/money.ts'
-import { findAnyNetwork, findAsset, findNetwork } from '../base/networks.ts'
+import { findAnyNetwork, findAsset, findNetwork, findSvmNetwork, transactionPage } from '../base/networks.ts'
 import { sentence } from '../base/words.ts'
 import type { Facts } from './registry.ts'
 import { exampleUrl, javascriptFor, quotable } from './example-programs.ts'
@@ -98,10 +98,10 @@ function offersOf(accepts: Json | undefined, { sandbox }: Facts): TemplateContex
     // One payment a network: a transfer of the price where there is one, else of at most the ceiling.
     if (scheme !== 'exact' && (scheme !== 'upto' || isExact(offer['network']))) return []
     const [id, amount, asset] = [text(offer['network']), text(offer['amount']), text(offer['asset'])]
-    const network = findNetwork(id)
+    const network = findAnyNetwork(id)
     const token = findAsset(id, asset)
     if (network === undefined || token === undefined) return []
-    const { title, chainId, coin, rpcUrl, explorer } = network
+    const { title, coin, rpcUrl, explorer } = network
     return [
       {
         network: id,
@@ -112,14 +112,23 @@ function offersOf(accepts: Json | undefined, { sandbox }: Facts): TemplateContex
         payee: text(offer['payTo']),
         due: `${formatDecimal(BigInt(amount), token.decimals)} ${token.symbol}`,
         name: title,
-        chain: `0x${chainId.toString(16)}`,
+        decimals: String(token.decimals),
+        chain: chainOf(id),
         coin,
         rpc: rpcUrl,
         // The explorer does not know the chain of a sandbox.
         explorer: sandbox ? '' : explorer,
+        page: sandbox ? '' : transactionPage(network, 'TRANSACTION'),
       },
     ]
   })
+}
+
+/** The name that wallets have for a network. */
+function chainOf(id: string): string {
+  const svm = findSvmNetwork(id)
+  if (svm !== undefined) return svm.testnet ? 'solana:devnet' : 'solana:mainnet'
+  return `0x${findNetwork(id)?.chainId.toString(16)}`
 }
 
 /** A sample that answers without arguments; undefined when its bare path does. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Catalog } from '../catalog/catalog.ts'
 import { documents } from '../documents/all.ts'
 import { pagedRoutes, renderOperation } from '../documents/operation-page.ts'
-import { brandFiles, PAGE_HEADERS } from '../documents/page-frame.ts'
+import { brandFiles, PAGE_HEADERS, PAYMENT_SCRIPTS } from '../documents/page-frame.ts'
 import {
   type DocumentName,
   DOCUMENTS,
@@ -53,8 +53,6 @@ function isOurs(path: string, { passthrough, documents: places }: Catalog): bool
   const hasPages = PAGES.some((name) => places[name]?.planned === false)
   return hasPages && !path.startsWith('/favicon.')
 }
-
-const PAYMENT_SCRIPTS: readonly string[] = ['/pay.js', '/answer.js']
 
 const PAGES: readonly DocumentName[] = ['index', 'docs', 'docs-errors', 'privacy', 'status']
 

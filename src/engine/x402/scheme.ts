@@ -1,4 +1,4 @@
-import type { Refusal } from '../base/errors.ts'
+import type { CorrectedOffer, Refusal } from '../base/errors.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { Operation, Payments } from '../catalog/catalog.ts'
 import type { BlockLook } from '../chains/evm/finality.ts'
@@ -22,6 +22,11 @@ export interface Scheme {
   readonly name: string
   /** What it offers now, in order of preference; empty while it can settle nowhere. */
   readonly offers: readonly NetworkOffer[]
+  /**
+   * What its offers name of the moment, such as a recent block: a 402 has it, documents do not, and no payment is compared
+   * with it. Each is the same object until it changes. Called for every 402, so it never asks anybody.
+   */
+  recent?(): readonly CorrectedOffer[]
   /** Whether payments on a network are finished here, offered now or not. CAIP-2. */
   knows(network: string): boolean
   /**

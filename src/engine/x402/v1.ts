@@ -19,7 +19,7 @@ export const RESPONSE_V1 = 'X-PAYMENT-RESPONSE'
 
 /**
  * The name of a network, by its CAIP-2 id. Only those that every package of version 1 knows: one other name in an offer
- * makes the whole 402 unreadable to the rest. The Python package, for one, does not know Polygon.
+ * makes the whole 402 unreadable to the rest. The Python package, for one, knows neither Polygon nor Solana.
  */
 const NAMES: ReadonlyMap<string, string> = new Map([
   ['eip155:8453', 'base'],

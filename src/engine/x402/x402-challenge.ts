@@ -54,6 +54,8 @@ interface ChallengeSettings {
   readonly baseUrl: string
   /** What the schemes offer, in order of preference. */
   readonly offers: readonly NetworkOffer[]
+  /** What they name of the moment; each is the same object until it changes. Documents have none of it. */
+  readonly recent?: () => readonly CorrectedOffer[]
   /** Whether the body offers version 1, where it can: the header is always of version 2. */
   readonly v1: boolean
   /**
@@ -78,17 +80,31 @@ export function createChallenge(
   price: Micros,
   settings: ChallengeSettings,
 ): ListedChallenge {
-  const { accepts, example, fit } = draftsOf(endpoint, price, settings)
+  const { accepts, example, fit: fitPlain } = draftsOf(endpoint, price, settings)
   const offered = extensionsOf(settings.offers, accepts)
+  const recent = settings.recent ?? (() => NONE)
+  const draftsWith = (corrections: readonly CorrectedOffer[]): Drafts =>
+    draftsOf(endpoint, price, corrected(settings, corrections))
   // Documents need no header, and the thread that renders them makes a challenge of every route.
-  const draft = once(fit)
+  const plain = once(fitPlain)
+  let drawn: { readonly with: readonly CorrectedOffer[]; readonly draft: Draft } | undefined
+  /** The same draft until what it names of the moment changes. That is left out where there is no room for it. */
+  const draft = (): Draft => {
+    const named = recent()
+    if (named.length === 0) return plain()
+    if (drawn !== undefined && isSame(drawn.with, named)) return drawn.draft
+    const { draw, fit } = draftsWith(named)
+    const again = drawn && draw(drawn.draft.detail)
+    const made = again !== undefined && again.headerBytes <= HEADER_TARGET ? again : fit()
+    drawn = { with: named, draft: made.headerBytes <= HEADER_TARGET ? made : plain() }
+    return drawn.draft
+  }
   // No header limits a listing.
   const listed = resourceOf(endpoint, settings, COMPLETE)
   const listing = bazaarExtension(endpoint, COMPLETE)
   return {
     issue: ({ resource: url, error, reoffer }) => {
-      const used =
-        reoffer === undefined ? draft() : draftsOf(endpoint, price, corrected(settings, reoffer)).fit()
+      const used = reoffer === undefined ? draft() : draftsWith([reoffer]).fit()
       return used.write(url, error, settings.nextToken())
     },
     demand: ({ resource: url, error, reoffer }) => {
@@ -103,10 +119,7 @@ export function createChallenge(
           mimeType: JSON_MEDIA,
           serviceName: settings.service.name,
         },
-        accepts: (reoffer === undefined
-          ? accepts
-          : draftsOf(endpoint, price, corrected(settings, reoffer)).accepts
-        ).map(publish),
+        accepts: draftsWith([...recent(), ...(reoffer === undefined ? [] : [reoffer])]).accepts.map(publish),
         extensions: { ...offered, [IDENTIFIER]: IDENTIFIER_EXTENSION, redelivery },
       }
       // Transport MCP: both bindings, and the place where some clients look for the first.
@@ -137,16 +150,21 @@ function extensionsOf(offers: readonly NetworkOffer[], accepts: readonly Require
   return Object.fromEntries(made.flatMap(({ extensions = {} }) => Object.entries(extensions)))
 }
 
-/** The settings with the offer that a scheme has corrected, for one payer. */
-function corrected(
-  settings: ChallengeSettings,
-  { scheme, network, extra }: CorrectedOffer,
-): ChallengeSettings {
-  const offers = settings.offers.map((offer) =>
-    offer.scheme === scheme && offer.network === network
-      ? { ...offer, extra: { ...offer.extra, ...extra } }
-      : offer,
-  )
+const NONE: readonly CorrectedOffer[] = []
+
+function isSame(some: readonly CorrectedOffer[], others: readonly CorrectedOffer[]): boolean {
+  return some.length === others.length && some.every((each, place) => each === others[place])
+}
+
+/** The settings with offers that a scheme has corrected: for the moment, or for one payer. */
+function corrected(settings: ChallengeSettings, corrections: readonly CorrectedOffer[]): ChallengeSettings {
+  if (corrections.length === 0) return settings
+  const offers = settings.offers.map((offer) => {
+    const own = corrections.filter(
+      ({ scheme, network }) => offer.scheme === scheme && offer.network === network,
+    )
+    return { ...offer, extra: Object.assign({ ...offer.extra }, ...own.map(({ extra }) => extra)) }
+  })
   return { ...settings, offers }
 }
 
@@ -154,6 +172,7 @@ type Write = (token: string) => IssuedChallenge
 
 /** A challenge with one level of detail, and the size of its header. */
 interface Draft {
+  readonly detail: Detail
   readonly write: (url: string, error: string, token: string) => IssuedChallenge
   readonly headerBytes: number
 }
@@ -221,7 +240,7 @@ function drawDraft(
     return last.write(token)
   }
   const bytes = Buffer.byteLength(`{${opening(example, LONGEST_CODE)}${standing}${closing}}`) + TOKEN_LENGTH
-  return { write, headerBytes: 4 * Math.ceil(bytes / 3) }
+  return { detail, write, headerBytes: 4 * Math.ceil(bytes / 3) }
 }
 
 /** The members of a body that offers version 1. */

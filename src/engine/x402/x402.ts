@@ -1,6 +1,6 @@
 import type { Endpoint, Service } from '../catalog/catalog.ts'
 import { CANNOT_LOOK } from '../chains/evm/finality.ts'
-import type { ErrorCode, Refusal } from '../base/errors.ts'
+import type { CorrectedOffer, ErrorCode, Refusal } from '../base/errors.ts'
 import { isJsonObject, type JsonObject } from '../base/json.ts'
 import type { PaymentRecord, Receipt } from '../ledger/payment-record.ts'
 import { exampleAmount, fixedPrice } from '../payment/call-price.ts'
@@ -50,7 +50,8 @@ export function createX402({
   random,
 }: X402Settings): Protocol {
   const offers = inOrder(schemes, networks)
-  const settings = { service, baseUrl, offers, v1, nextToken: createTokens(random) }
+  const recent = (): readonly CorrectedOffer[] => schemes.flatMap((scheme) => scheme.recent?.() ?? [])
+  const settings = { service, baseUrl, offers, recent, v1, nextToken: createTokens(random) }
   const listings = new WeakMap<Endpoint, Listing>()
   const challenge = (endpoint: Endpoint, amount = fixedPrice(endpoint)): Challenge | undefined => {
     const kind = priceKindOf(endpoint)

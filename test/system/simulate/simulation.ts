@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
 import type { StoreKind } from '../../simulate/faults.ts'
+import { EVM_WAYS } from '../../simulate/market.ts'
 import { drawHistory, simulate } from '../../simulate/simulation.ts'
 
 /** Of `npm run simulate`, which draws its own; enough to meet each kind of fault. */
@@ -29,7 +30,12 @@ t.test('owes back what a reorganization has charged after its buyer was told oth
 })
 
 t.test('brings a deposit in again that a reorganization has undone', async (t) => {
-  t.strictSame((await simulate(drawHistory(2008, 'lmdb', PURCHASES))).violations, [])
+  t.strictSame((await simulate(drawHistory(2008, 'lmdb', PURCHASES, EVM_WAYS))).violations, [])
+})
+
+t.test('charges on Solana what is answered, through forks and dropped transactions', async (t) => {
+  for (const seed of [1, 2, 3])
+    t.strictSame((await simulate(drawHistory(seed, 'redis', PURCHASES, ['exact-svm']))).violations, [])
 })
 
 t.test('takes the same course for the same seed', async (t) => {

@@ -8,6 +8,7 @@ import type { Settlement } from '../../payment/settlement.ts'
 import type { PaymentPayload } from '../payload.ts'
 import { matches, requirementsOf, type Requirements } from '../requirements.ts'
 import type { Scheme, SchemePayment } from '../scheme.ts'
+import type { RecentBlockhash } from './recent-blockhash.ts'
 import { svmKey } from './svm-key.ts'
 import { svmOfferOf, type AcceptedSvmNetwork } from './svm-offer.ts'
 import { readSvm, type SvmPayload } from './svm-payload.ts'
@@ -21,6 +22,8 @@ export interface SettleableSvmNetwork extends AcceptedSvmNetwork {
   readonly tokenAccount: string
   /** Our accounts that pay fees; undefined where a facilitator pays, which knows its own. */
   readonly feePayers: readonly string[] | undefined
+  /** Undefined where there is no node. */
+  readonly recentBlockhash: RecentBlockhash | undefined
   readonly now: () => number
 }
 
@@ -38,6 +41,7 @@ export function exactSvmScheme({ offered, reachable }: SvmNetworks): Scheme {
   return {
     name: 'exact',
     offers: offered.map(svmOfferOf),
+    recent: () => offered.flatMap(({ recentBlockhash }) => recentBlockhash?.current() ?? []),
     knows: (network) => networkOf(network) !== undefined,
     payerKey: svmPayerKey,
     decode: (payload) => {
@@ -111,7 +115,12 @@ function svmPayment(
               'the owner of the tokens has not signed this transaction',
             ),
           },
-    simulate: () => settler.simulate(request),
+    simulate: async () => {
+      const refusal = await settler.simulate(request)
+      // The next 402 must not name the hash again that has just been refused.
+      if (refusal?.code === 'invalid_exact_svm_blockhash_expired') await accepted.recentBlockhash?.refresh()
+      return refusal
+    },
     release: () => settler.release(request),
     settle: (_amount, journal) => settler.settle(request, journal),
   }

@@ -13,6 +13,9 @@ import { SETTLEMENT_FAILED, UNCONFIRMED, type Journal, type Settlement } from '.
 import { NODE_UNREACHABLE } from '../exact-evm/node-unreachable.ts'
 import type { Exposure, PayerLimits } from '../exact-evm/payer-limits.ts'
 import { readTransaction } from '../../chains/svm/transaction.ts'
+import { tokenAccountOf } from '../../base/token-account.ts'
+import { digestInKey } from './svm-key.ts'
+import { findTransaction } from './svm-search.ts'
 import { EXPIRED, NOT_SENT, svmSettled, type SvmRequest, type SvmSettler } from './svm-settler.ts'
 import { encodeTransaction } from './svm-payload.ts'
 import { readTransfer } from './transfer.ts'
@@ -225,7 +228,32 @@ async function resolve(context: SvmContext, record: PaymentRecord): Promise<Sett
   const seen = await chain.status(dispatch.hash)
   if (seen.kind !== 'result') return UNCONFIRMED
   const isOver = height?.kind === 'result' && order !== undefined && height.result > order.lastHeight
-  if (seen.result.kind === 'none' && isOver) return EXPIRED
+  if (seen.result.kind === 'none' && isOver) return endOf(context, record, order)
   if (seen.result.kind === 'none' && order !== undefined) await chain.send(order.transaction)
   return (await follow(context, record, dispatch.hash, order, SHORT)) ?? UNCONFIRMED
+}
+
+/**
+ * The outcome of a payment that no new block can contain, and whose signature the node does not know: it may have forgotten
+ * it, so the transactions of the payer’s account are looked through, too.
+ */
+async function endOf(
+  { chain, network }: SvmContext,
+  record: PaymentRecord,
+  order: SvmOrder | undefined,
+): Promise<Settlement> {
+  const source = tokenAccountOf(record.payer, network.token.address)
+  const digest = digestInKey(record.key)
+  if (source === undefined || digest === undefined) return UNCONFIRMED
+  const found = await findTransaction(chain, source, digest, record)
+  switch (found.kind) {
+    case 'succeeded':
+      return svmSettled(record, found.signature, feeOf(order))
+    case 'failed':
+      return SETTLEMENT_FAILED
+    case 'none':
+      return EXPIRED
+    case 'unclear':
+      return UNCONFIRMED
+  }
 }

@@ -14,6 +14,7 @@ import { Reports } from '../exact-evm/reports.ts'
 import { PayerLimits } from '../exact-evm/payer-limits.ts'
 import type { X402Terms } from '../scheme.ts'
 import { createOwnSettler } from './own-settler.ts'
+import { RecentBlockhash } from './recent-blockhash.ts'
 import type { SettleableSvmNetwork } from './exact-svm.ts'
 import { createSvmFacilitatorSettler } from './facilitator-settler.ts'
 import { checkSvmNetwork, svmWarningsOf, type SvmCheck } from './svm-check.ts'
@@ -64,6 +65,12 @@ export function openSvmNetworks(settings: SvmNetworkSettings): SvmNetworks {
     SVM_NETWORKS.flatMap(({ id }) => {
       const url = settings.svmRpcUrls[id]
       return url === undefined ? [] : [[id, new SvmChain(url, settings.caller, settings.deadline)] as const]
+    }),
+  )
+  const recentBlockhashes = new Map(
+    SVM_NETWORKS.flatMap((network) => {
+      const chain = chains.get(network.id)
+      return chain === undefined ? [] : [[network.id, new RecentBlockhash({ network, chain, now })] as const]
     }),
   )
   const isOwn = ({ id }: SvmNetwork): boolean => chains.has(id) && settings.feePayers.length > 0
@@ -132,6 +139,7 @@ export function openSvmNetworks(settings: SvmNetworkSettings): SvmNetworks {
         settler,
         tokenAccount,
         feePayers: isOwn(network) ? settings.feePayers.map(({ address }) => address) : undefined,
+        recentBlockhash: recentBlockhashes.get(network.id),
         now,
       }
     })

@@ -188,6 +188,7 @@ t.test('has its base path in every address of its pages and documents, all of wh
     '/brand.css',
     '/page.js',
     '/pay.js',
+    '/pay-solana.js',
     '/answer.js',
     '/favicon.svg',
   ])

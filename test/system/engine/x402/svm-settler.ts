@@ -15,6 +15,7 @@ import { openLmdbLedger } from '../../../../src/engine/ledger/lmdb/lmdb-ledger.t
 import type { PaymentRecord, Dispatch } from '../../../../src/engine/ledger/payment-record.ts'
 import { PayerLimits } from '../../../../src/engine/x402/exact-evm/payer-limits.ts'
 import { createOwnSettler } from '../../../../src/engine/x402/exact-svm/own-settler.ts'
+import { svmKey } from '../../../../src/engine/x402/exact-svm/svm-key.ts'
 import { readSvm } from '../../../../src/engine/x402/exact-svm/svm-payload.ts'
 import {
   svmRequestOf,
@@ -87,9 +88,11 @@ async function walletWith(atomic: bigint): Promise<typeof sale.buyer> {
   return buyer
 }
 
-function recordOf({ transfer }: SvmRequest, dispatch: Dispatch | undefined): PaymentRecord {
-  const { payer } = transfer
-  const record = { ...makeRecord('key'), network: network?.id ?? '', payer, amount: '10000' }
+function recordOf(request: SvmRequest, dispatch: Dispatch | undefined): PaymentRecord {
+  const { payer } = request.transfer
+  const { id } = network ?? fail()
+  const key = svmKey(network ?? fail(), request)
+  const record = { ...makeRecord(key), createdAt: ledger.now(), network: id, payer, amount: '10000' }
   return dispatch === undefined ? record : { ...record, dispatch }
 }
 
@@ -124,6 +127,24 @@ t.test(
     t.match(await settler.resolve(recordOf(request, written)), { kind: 'unknown' })
     await sale.chain.advance(40)
     t.match(await settler.resolve(recordOf(request, written)), { kind: 'failed' })
+  },
+)
+
+t.test(
+  'a transaction whose signature the node has forgotten is found at the account of its payer',
+  async (t) => {
+    const request = await paymentOf(await walletWith(10_000n))
+    let written: Dispatch | undefined
+    const record = async (dispatch: Dispatch): Promise<void> => {
+      written = dispatch
+    }
+    t.match(await settler.settle(request, { record }), { kind: 'settled' })
+    await sale.chain.advance(200)
+    await sale.chain.setFault({ kind: 'omit', method: 'getSignatureStatuses' })
+    t.match(await settler.resolve(recordOf(request, written)), { kind: 'settled' })
+    await sale.chain.setFault({ kind: 'refuse', method: 'getSignaturesForAddress' })
+    t.match(await settler.resolve(recordOf(request, written)), { kind: 'unknown' }, 'nothing is concluded')
+    await sale.chain.clearFaults()
   },
 )
 

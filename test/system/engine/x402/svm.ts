@@ -12,6 +12,8 @@ import { ExactSvmScheme } from '@x402/svm/exact/client'
 import t, { type Test } from 'tap'
 import { encodeBase58 } from '../../../../src/engine/base/base58.ts'
 import type { Json, JsonObject } from '../../../../src/engine/base/json.ts'
+import { readTransaction } from '../../../../src/engine/chains/svm/transaction.ts'
+import type { Fault } from '../../../../src/sandbox/svm/faults.ts'
 import { startSvmSale, svmFacilitator, svmTokenAccount, type SvmSale } from '../../../support/svm.ts'
 import { bentTransaction, memoWith, secondTransfer, type Bend } from '../../../support/bent-svm.ts'
 import { callTool } from '../../../support/mcp.ts'
@@ -120,6 +122,24 @@ t.test('what the fee payer has paid stands in the books, and what it has left in
   ])
 })
 
+t.test('an offer names a recent block, with which the official client signs', async (t) => {
+  const url = `${own.url}/paid/work?n=13`
+  const named = (challenge: Challenge) => at({ ...challenge.accepts[0]?.extra }, 'recentBlockhash')
+  await until('a block is named', async () => named(await offerOf(url)) !== undefined)
+  const challenge = await offerOf(url)
+  t.match(challenge.accepts[0]?.extra, { lastValidBlockHeight: /^\d+$/ })
+  const payload = (await clientOf(sale.buyer).createPaymentPayload(
+    challenge as never,
+  )) as unknown as JsonObject
+  const transaction = at(payload, 'payload', 'transaction')
+  const read = readTransaction(Buffer.from(typeof transaction === 'string' ? transaction : '', 'base64'))
+  t.match(read, { transaction: { blockhash: named(challenge) } })
+  const answer = await fetch(url, { headers: { 'payment-signature': encode(payload) } })
+  t.equal(answer.status, 200)
+  const { content } = await callTool(`${own.url}/mcp/game`, 'work', { n: 13 })
+  t.type(at(content as Json, 'accepts', 0, 'extra', 'recentBlockhash'), 'string', 'to a tool call, too')
+})
+
 t.test('the official client pays for a tool', async (t) => {
   const before = await earned()
   const { content } = await callTool(`${own.url}/mcp/game`, 'work', { n: 2 })
@@ -186,6 +206,40 @@ t.test('a lost reply of the node leaves one charge', async (t) => {
   t.equal(response.status, 200)
   t.equal((await earned()) - before, PRICE)
 })
+
+/** What a node does wrong while one payment is sent, as often as it takes. */
+const TROUBLES: Readonly<Record<string, readonly Fault[]>> = {
+  'is slow': ['simulateTransaction', 'getLatestBlockhash', 'sendTransaction', 'getSignatureStatuses'].map(
+    (method) => ({ kind: 'slow', method, ms: 400, times: 2 }),
+  ),
+  'loses its answers': ['simulateTransaction', 'sendTransaction', 'getSignatureStatuses'].map((method) => ({
+    kind: 'lose',
+    method,
+    times: 2,
+  })),
+  'forgets a signature': [{ kind: 'omit', method: 'getSignatureStatuses', times: 5 }],
+  'says that the payer has no tokens': [{ kind: 'omit', method: 'getAccountInfo', times: 1 }],
+  'refuses what is sent': [{ kind: 'refuse', method: 'sendTransaction', times: 2 }],
+  'says that it has taken what it drops': [{ kind: 'drop', method: 'sendTransaction', times: 2 }],
+}
+
+for (const [place, [what, faults]] of Object.entries(TROUBLES).entries())
+  t.test(`a node that ${what} leaves one charge and one answer`, async (t) => {
+    const [url, before, runs] = [`${own.url}/paid/work?n=${20 + place}`, await earned(), upstream.runs()]
+    const header = await signed(url)
+    for (const fault of faults) await sale.chain.setFault(fault)
+    t.teardown(() => sale.chain.clearFaults())
+    await until('the payment is answered', async () => {
+      const answer = await fetch(url, { headers: { 'payment-signature': header } })
+      const text = await answer.text()
+      if (answer.status === 200) return true
+      const { charged } = JSON.parse(text)
+      t.not(charged, 'yes', 'nothing is charged without an answer')
+      return false
+    })
+    t.equal((await earned()) - before, PRICE)
+    t.equal(upstream.runs() - runs, 1)
+  })
 
 /** A payment with this transaction; `change`: what it repeats of the offer differently. */
 async function payBent(
@@ -279,6 +333,11 @@ t.test('a bent transaction is refused, uncharged, and costs the fee payer nothin
     { status: 402, code: 'invalid_exact_svm_blockhash_expired', charged: 'no' },
     'expired',
   )
+  const { blockhash } = at(
+    await sale.chain.call('getLatestBlockhash', [{ commitment: 'confirmed' }]),
+    'value',
+  ) as JsonObject
+  t.match((await offerOf(own.url + '/paid/work')).accepts[0]?.extra, { recentBlockhash: blockhash })
   t.equal(await earned(), before)
   t.equal(upstream.runs(), runs)
   t.same(at(await sale.chain.call('getBalance', [feePayer.address]), 'value'), at(lamports, 'value'))

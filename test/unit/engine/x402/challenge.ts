@@ -2,7 +2,8 @@ import { decodePaymentRequiredHeader } from '@x402/core/http'
 import { PaymentRequiredV2Schema } from '@x402/core/schemas'
 import t from 'tap'
 import { examplePath } from '../../../../src/engine/catalog/catalog.ts'
-import { HEADER_TARGET } from '../../../../src/engine/x402/x402-challenge.ts'
+import { createChallenge, HEADER_TARGET } from '../../../../src/engine/x402/x402-challenge.ts'
+import type { Micros } from '../../../../src/engine/base/money.ts'
 import { isJsonObject } from '../../../../src/engine/base/json.ts'
 import { ERRORS, type ErrorCode } from '../../../../src/engine/base/errors.ts'
 import { PAID } from '../../../fixtures/specification.ts'
@@ -58,6 +59,32 @@ t.test('offers every paid route at its exact price, in a small challenge that th
   }
   t.comment(`largest PAYMENT-REQUIRED: ${largest.bytes} bytes, ${largest.path}`)
   t.ok(largest.bytes <= HEADER_TARGET, `${largest.path} takes ${largest.bytes} bytes`)
+})
+
+t.test('names what is of the moment, as it changes, where the headers have room for it', async (t) => {
+  const [route] = routes
+  if (route === undefined) throw new Error('no route')
+  const [scheme, network] = ['exact', 'solana:test']
+  const offer = { scheme, network, asset: 'mint', decimals: 6, payTo: 'payee', timeoutSeconds: 60 }
+  let recentBlockhash = 'first'
+  let named = [{ scheme, network, extra: { recentBlockhash } }]
+  const challenge = createChallenge(route, 1_000n as Micros, {
+    service: catalog.service,
+    baseUrl: BASE_URL,
+    offers: [{ ...offer, prices: ['fixed'], extra: { feePayer: 'payer' } }],
+    recent: () => named,
+    v1: false,
+    nextToken: () => '',
+  })
+  const header = () => challenge.issue(unpaid(BASE_URL)).headers['PAYMENT-REQUIRED'] ?? ''
+  const extra = () => decodePaymentRequiredHeader(header()).accepts[0]?.extra
+  for (recentBlockhash of ['first', 'second']) {
+    named = [{ scheme, network, extra: { recentBlockhash } }]
+    t.strictSame(extra(), { feePayer: 'payer', recentBlockhash })
+  }
+  named = [{ scheme, network, extra: { recentBlockhash: 'x'.repeat(HEADER_TARGET) } }]
+  t.strictSame(extra(), { feePayer: 'payer' })
+  t.notMatch(JSON.stringify(challenge.published), /recentBlockhash/)
 })
 
 t.test('gives two buyers different tokens, and documents none', async (t) => {
