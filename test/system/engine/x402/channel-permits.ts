@@ -174,7 +174,7 @@ async function codeOf(response: Response): Promise<string | undefined> {
   return code
 }
 
-t.test('takes the payer of a permit for the payer of the calls, whoever signs the vouchers', async (t) => {
+t.test('takes the payer of a permit for the payer of the calls, no matter who signs the vouchers', async (t) => {
   const [payer, key] = [await approved(), randomKey()]
   const channel = await handmade(shop, key, '/paid/work', {
     payer: addressOf(payer),
