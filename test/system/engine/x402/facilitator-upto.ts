@@ -148,13 +148,12 @@ for (const operator of ['without an endpoint', 'with an endpoint'] as const) {
       t.equal(response.status, 402)
       t.match(await readProblem(response), { code, charged: 'no' })
     }
-    // The SDK tells no more of a simulation that fails.
-    await refused(t, await shop.wallet(), 'permit2_simulation_failed')
+    await refused(t, await shop.wallet(), 'permit2_allowance_required')
     const poor = await shop.wallet(CEILING - 1n)
     await shop.onchain.approvePermit2(addressOf(poor), MUCH)
-    await refused(t, poor, 'permit2_simulation_failed')
-    facilitator.set({ verify: { invalid: 'permit2_allowance_required' } })
-    await refused(t, await shop.wallet(), 'permit2_allowance_required')
+    await refused(t, poor, 'permit2_insufficient_balance')
+    facilitator.set({ verify: { invalid: 'permit2_simulation_failed' } })
+    await refused(t, await shop.wallet(), 'permit2_simulation_failed')
     facilitator.set({})
     t.equal(runs(), worked)
     t.equal((await received()).length, before)
