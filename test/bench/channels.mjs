@@ -1,5 +1,4 @@
 // Calls through channels: every voucher signed beforehand, each seller on a chain of its own, in turn and in rounds.
-import { fork } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,6 +10,7 @@ import { printTable, show, showRange } from './figures.mjs'
 import { deliver, minedSince, pay, ask } from './paid.mjs'
 import { CHANNEL_SELLERS, EXACT } from './sellers.mjs'
 import { openShop } from './shop.mjs'
+import { startGenerator } from './start-generator.mjs'
 
 /** Buyers at once, each with a channel of its own. */
 const BUYERS = [1, 32]
@@ -26,10 +26,7 @@ const HANDLERS = fileURLToPath(new URL('paid/handlers', import.meta.url))
 
 /** Resolves to one row a seller, with the figures of each round. `calls`: vouchers of 32 buyers in a round. */
 export async function measureChannels({ paidRounds, calls }) {
-  const generator = fork(fileURLToPath(new URL('load.mjs', import.meta.url)), { execArgv: [] })
-  generator.once('exit', (code) => {
-    if (code !== null && code !== 0) throw new Error(`the load generator has ended with ${code}`)
-  })
+  const generator = startGenerator()
   const redis = await startRedis()
   const candidates = []
   try {

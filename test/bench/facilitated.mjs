@@ -1,11 +1,10 @@
 // Paid calls through a facilitator: each seller with a chain and a facilitator of its own, in turn and in rounds.
-import { fork } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import { printTable, showRange } from './figures.mjs'
 import { pay } from './paid.mjs'
 import { freePort, openShop } from './shop.mjs'
 import { startPeer } from './servers/peer.mjs'
 import { SELLERS } from './sellers.mjs'
+import { startGenerator } from './start-generator.mjs'
 
 /** Buyers at once, each with a wallet of its own. */
 const BUYERS = [1, 32]
@@ -13,10 +12,7 @@ const WARM_UP_CALLS = 1_000
 
 /** Resolves to one row a seller, with the figures of each round. `calls`: payments of 32 buyers in a round. */
 export async function measureFacilitated({ paidRounds, calls }) {
-  const generator = fork(fileURLToPath(new URL('load.mjs', import.meta.url)), { execArgv: [] })
-  generator.once('exit', (code) => {
-    if (code !== null && code !== 0) throw new Error(`the load generator has ended with ${code}`)
-  })
+  const generator = startGenerator()
   const candidates = []
   try {
     for (const seller of SELLERS) {

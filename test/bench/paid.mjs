@@ -1,13 +1,12 @@
 // Paid calls: every payment signed beforehand, each seller on a chain of its own, in turn and in rounds.
-import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { challengeOf, sign } from '../support/payment.ts'
 import { startRedis } from '../support/redis.ts'
 import { median, printTable, show } from './figures.mjs'
 import { openShop } from './shop.mjs'
 import { OURS_TWICE, SELLERS } from './sellers.mjs'
+import { startGenerator } from './start-generator.mjs'
 import { memory, processorSeconds } from './usage.mjs'
 
 /** Buyers at once, each with a wallet of its own. */
@@ -19,11 +18,7 @@ const IDLE_MS = 1_000
 
 /** Resolves to one row a seller: medians over the rounds. `calls`: payments of 32 buyers in a round. */
 export async function measurePaid({ paidRounds, calls }) {
-  const generator = fork(fileURLToPath(new URL('load.mjs', import.meta.url)), { execArgv: [] })
-  // Its message would never come.
-  generator.once('exit', (code) => {
-    if (code !== null && code !== 0) throw new Error(`the load generator has ended with ${code}`)
-  })
+  const generator = startGenerator()
   const redis = await startRedis()
   const candidates = []
   try {

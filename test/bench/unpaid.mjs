@@ -1,10 +1,9 @@
 // Unpaid requests: every server in turn, in rounds, so that whatever else the machine does falls on all of them.
-import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import { median, printTable, show } from './figures.mjs'
 import { startOurs } from './servers/ours.mjs'
 import { startPeer } from './servers/peer.mjs'
+import { startGenerator } from './start-generator.mjs'
 import { memory, processorSeconds } from './usage.mjs'
 
 const BARE = 'node:http, a short constant'
@@ -23,11 +22,7 @@ export async function measureUnpaid({ catalogs, rounds, seconds, warmUp }) {
     running.push(server)
     return server
   }
-  const generator = fork(fileURLToPath(new URL('load.mjs', import.meta.url)))
-  // Its message would never come.
-  generator.once('exit', (code) => {
-    if (code !== null && code !== 0) throw new Error(`the load generator has ended with ${code}`)
-  })
+  const generator = startGenerator()
   try {
     const ours = await keep(startOurs(catalogs.shipped.file))
     const few = await keep(startOurs(catalogs.few.file))

@@ -1,16 +1,15 @@
-import { isJsonObject, parseJson, type JsonObject } from '../../src/engine/base/json.ts'
+import { isJsonObject, type JsonObject } from '../../src/engine/base/json.ts'
 import { MULTICALL3 } from '../../src/engine/chains/evm/multicall.ts'
 import { PERMIT2, UPTO_PROXY } from '../../src/engine/base/permit2.ts'
 import type { Block, SimulatedChain } from './chain.ts'
 import type { Log } from './contracts.ts'
-
-type Reply = { readonly result: unknown } | { readonly error: JsonObject }
+import { answerCalls, type Batches, type Reply } from './json-rpc.ts'
 
 /** JSON-RPC over a simulated chain, as a node answers whose newest block is `lag` blocks old. */
 export class SimulatedNode {
   readonly #chain: SimulatedChain
   lag = 0
-  takesBatches = true
+  batches: Batches = 'taken'
   /** Calls for a numbered block are answered from the block before it: not every node keeps each state. */
   mixesBlocks = false
 
@@ -20,21 +19,11 @@ export class SimulatedNode {
 
   /** Answers a body as text. */
   answer(body: string): unknown {
-    const asked = parseJson(body)
-    if (!Array.isArray(asked)) return this.#one(asked)
-    if (this.takesBatches) return asked.map((each) => this.#one(each))
-    return { jsonrpc: '2.0', id: null, error: { code: -32600, message: 'batches are not supported' } }
+    return answerCalls(body, this.batches, (method, params) => this.#reply(textOf(method), params))
   }
 
   get #head(): Block {
     return this.#chain.block(this.#chain.head.number - this.lag) ?? this.#chain.head
-  }
-
-  #one(asked: unknown): JsonObject {
-    if (!isJsonObject(asked)) return { error: { code: -32600, message: 'invalid request' } }
-    const params = Array.isArray(asked['params']) ? asked['params'] : []
-    const reply = this.#reply(textOf(asked['method']), params)
-    return JSON.parse(JSON.stringify({ jsonrpc: '2.0', id: asked['id'], ...reply }))
   }
 
   #reply(method: string, params: readonly unknown[]): Reply {

@@ -331,12 +331,12 @@ export async function simulate({ seed, processes, ways, plans, faults }: History
             return
           }
           world.nodeTroubles.add(fault.what)
-          if (fault.what === 'refuses batches') node.takesBatches = svmNode.takesBatches = false
+          if (fault.what === 'refuses batches') node.batches = svmNode.batches = 'refused'
           if (fault.what === 'lags') [node.lag, svmNode.lag] = [2, SVM_LAG_MS]
           if (fault.what === 'mixes blocks') node.mixesBlocks = true
           clock.after(fault.ms, () => {
             world.nodeTroubles.delete(fault.what)
-            if (fault.what === 'refuses batches') node.takesBatches = svmNode.takesBatches = true
+            if (fault.what === 'refuses batches') node.batches = svmNode.batches = 'taken'
             if (fault.what === 'lags') node.lag = svmNode.lag = 0
             if (fault.what === 'mixes blocks') node.mixesBlocks = false
           })

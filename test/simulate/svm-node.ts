@@ -1,5 +1,6 @@
 import { decodeBase58 } from '../../src/engine/base/base58.ts'
-import { isJsonObject, parseJson, type JsonObject } from '../../src/engine/base/json.ts'
+import { isJsonObject, type JsonObject } from '../../src/engine/base/json.ts'
+import { answerCalls, type Batches, type Reply } from './json-rpc.ts'
 import {
   FINAL_AFTER,
   LIFETIME,
@@ -9,8 +10,6 @@ import {
   type SvmRefusal,
 } from './svm-chain.ts'
 
-type Reply = { readonly result: unknown } | { readonly error: JsonObject }
-
 /** How many blocks old the newest one is that most of the stake has voted for. */
 const CONFIRMED_AFTER = 2
 
@@ -18,7 +17,7 @@ const CONFIRMED_AFTER = 2
 export class SimulatedSvmNode {
   readonly #chain: SimulatedSvmChain
   lag = 0
-  takesBatches = true
+  batches: Batches = 'taken'
 
   constructor(chain: SimulatedSvmChain) {
     this.#chain = chain
@@ -26,21 +25,11 @@ export class SimulatedSvmNode {
 
   /** Answers a body as text. */
   answer(body: string): unknown {
-    const asked = parseJson(body)
-    if (!Array.isArray(asked)) return this.#one(asked)
-    if (this.takesBatches) return asked.map((each) => this.#one(each))
-    return { jsonrpc: '2.0', id: null, error: { code: -32600, message: 'batches are not supported' } }
+    return answerCalls(body, this.batches, (method, params) => this.#reply(method, params))
   }
 
   get #view(): number {
     return this.#chain.now - this.lag
-  }
-
-  #one(asked: unknown): JsonObject {
-    if (!isJsonObject(asked)) return { error: { code: -32600, message: 'invalid request' } }
-    const params = Array.isArray(asked['params']) ? asked['params'] : []
-    const reply = this.#reply(asked['method'], params)
-    return JSON.parse(JSON.stringify({ jsonrpc: '2.0', id: asked['id'], ...reply }))
   }
 
   #reply(method: unknown, [first, second]: readonly unknown[]): Reply {
