@@ -174,19 +174,22 @@ async function codeOf(response: Response): Promise<string | undefined> {
   return code
 }
 
-t.test('takes the payer of a permit for the payer of the calls, no matter who signs the vouchers', async (t) => {
-  const [payer, key] = [await approved(), randomKey()]
-  const channel = await handmade(shop, key, '/paid/work', {
-    payer: addressOf(payer),
-    payerAuthorizer: addressOf(key),
-  })
-  const forged = await send(shop, '/paid/work', await channel.permit(1000, 100_000))
-  t.equal(forged.status, 402, 'the key of the vouchers has signed it')
-  const opened = await send(shop, '/paid/work?n=1', await channel.permit(1000, 100_000, { key: payer }))
-  t.match(await opened.json(), { n: 1, payer: addressOf(payer) })
-  const next = await send(shop, '/paid/work?n=2', await channel.voucher(2000))
-  t.match(await next.json(), { n: 2, payer: addressOf(payer) })
-})
+t.test(
+  'takes the payer of a permit for the payer of the calls, no matter who signs the vouchers',
+  async (t) => {
+    const [payer, key] = [await approved(), randomKey()]
+    const channel = await handmade(shop, key, '/paid/work', {
+      payer: addressOf(payer),
+      payerAuthorizer: addressOf(key),
+    })
+    const forged = await send(shop, '/paid/work', await channel.permit(1000, 100_000))
+    t.equal(forged.status, 402, 'the key of the vouchers has signed it')
+    const opened = await send(shop, '/paid/work?n=1', await channel.permit(1000, 100_000, { key: payer }))
+    t.match(await opened.json(), { n: 1, payer: addressOf(payer) })
+    const next = await send(shop, '/paid/work?n=2', await channel.voucher(2000))
+    t.match(await next.json(), { n: 2, payer: addressOf(payer) })
+  },
+)
 
 t.test('takes payments for offers with another least deposit, and another way to make one', async (t) => {
   const older = await handmade(shop, await approved())
