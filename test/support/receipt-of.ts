@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { TransactionReceiptNotFoundError, type Hex, type TransactionReceipt } from 'viem'
+import type { Hex, TransactionReceipt } from 'viem'
 
 const PATIENCE_MS = 60_000
 
@@ -17,8 +17,13 @@ export async function receiptOf(chain: ReceiptReader, hash: Hex): Promise<Transa
     try {
       return await chain.getTransactionReceipt({ hash })
     } catch (error) {
-      if (!(error instanceof TransactionReceiptNotFoundError) || Date.now() > patience) throw error
+      if (!isMissing(error) || Date.now() > patience) throw error
     }
     await delay(20)
   }
+}
+
+/** By its name: the client may be of another copy of viem. */
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && error.name === 'TransactionReceiptNotFoundError'
 }
