@@ -139,10 +139,14 @@ export class NonceLease {
 
   /** The count that was confirmed a moment ago, or that of the chain; undefined when it does not answer. */
   async current(): Promise<NonceState | undefined> {
+    // The node may have been silent when it was asked ahead, and answer again now that somebody needs it.
+    let mayAskAgain = this.#asking !== undefined
     while (!this.#isConfirmed) {
       const asked = await this.#confirm()
-      if (asked === 'unanswered') return undefined
       if (asked === 'answered') break
+      if (asked === 'outdated') continue
+      if (!mayAskAgain) return undefined
+      mayAskAgain = false
     }
     return this.#state
   }

@@ -1,13 +1,19 @@
 import t from 'tap'
+import { Chain } from '../../../../../src/engine/chains/evm/chain.ts'
+import { openAccount } from '../../../../../src/engine/chains/evm/local-account.ts'
 import {
   allocate,
   CATCH_UP_MS,
   markTaken as takenAll,
+  NonceLease,
   restore,
   snapshot,
   sync,
   type NonceState,
 } from 'ratecard/chains/evm/nonces'
+import { randomKey } from '../../../../support/payment.ts'
+import { openLedger } from '../../../../support/settlement-context.ts'
+import { until } from '../../../../support/until.ts'
 
 const NOW = 1_800_000_000_000
 
@@ -93,3 +99,46 @@ t.test('continues after the gaps when a node has taken some of many', async (t) 
     'a chain that has lost them all',
   )
 })
+
+t.test(
+  'asks again for whom a question of before was in vain, because the node was silent then',
+  async (t) => {
+    let at = NOW
+    const silent: (() => void)[] = []
+    let isSilent = false
+    const transport: typeof fetch = (_, init) => {
+      const { id } = JSON.parse(typeof init?.body === 'string' ? init.body : '{}') as { id: number }
+      const answered = Response.json({ jsonrpc: '2.0', id, result: '0x7' })
+      return isSilent
+        ? new Promise((_, reject) => silent.push(() => reject(new Error('too late'))))
+        : Promise.resolve(answered)
+    }
+    const ledger = await openLedger(t)
+    const nonces = new NonceLease({
+      ledger,
+      name: 'account',
+      owner: 'one',
+      now: () => at,
+      sleep: async () => undefined,
+      account: openAccount(randomKey()),
+      chain: new Chain('http://node.example', transport),
+      foreign: () => undefined,
+    })
+    await nonces.acquire(1_000, 1_000)
+    t.equal((await nonces.current())?.next, 7)
+    at += 60_000
+    isSilent = true
+    nonces.prepare()
+    await until('the node is asked', () => silent.length === 1)
+    isSilent = false
+    const asked = nonces.current()
+    for (const end of silent) end()
+    t.equal((await asked)?.next, 7)
+    at += 60_000
+    isSilent = true
+    const alone = nonces.current()
+    await until('it is asked again', () => silent.length === 2)
+    for (const end of silent) end()
+    t.equal(await alone, undefined, 'its own question tells that the node is silent now')
+  },
+)
