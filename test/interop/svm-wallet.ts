@@ -15,7 +15,7 @@ import { at } from '../support/documents.ts'
 import { writeShop } from '../support/catalogs.ts'
 import { startServer } from '../support/server.ts'
 import { svmTokenAccount } from '../support/svm.ts'
-import { findBrowser, openBrowser } from './support/browser.ts'
+import { findBrowser, loseAnswers, openBrowser } from './support/browser.ts'
 
 t.setTimeout(300_000)
 
@@ -134,16 +134,7 @@ t.test(
   async (t) => {
     const { context, tab } = await openTab()
     const { signed } = await registerWallet(context, 2n * PRICE, 'early')
-    const sent: string[] = []
-    await tab.route('**/paid/greet', async (route) => {
-      const payment = route.request().headers()['payment-signature']
-      if (payment === undefined) return route.continue()
-      sent.push(payment)
-      if (sent.length > 2) return route.continue()
-      // The service answers, and the answer is lost on its way.
-      await route.fetch()
-      return route.abort('connectionreset')
-    })
+    const sent = await loseAnswers(tab, '**/paid/greet', 2)
     const before = await earned()
     await tab.goto(URL_OF_ROUTE)
     await tab.getByRole('button', { name: OWN }).click()

@@ -9,7 +9,7 @@ import { onchainClient } from '../support/base-chain.ts'
 import { addressOf, randomKey, type Hex } from '../support/payment.ts'
 import { askNode } from '../support/rpc-proxy.ts'
 import { readSandboxFile, startServer } from '../support/server.ts'
-import { findBrowser, openBrowser } from './support/browser.ts'
+import { findBrowser, loseAnswers, openBrowser } from './support/browser.ts'
 import { openSandbox, type ShippedService } from './support/shipped-service.ts'
 
 t.setTimeout(300_000)
@@ -148,16 +148,7 @@ t.test(
 t.test('sends the same payment again after a lost connection, and is charged once', { skip }, async (t) => {
   const { context, tab } = await openTab()
   await injectWallet(context, await fundedKey())
-  const sent: string[] = []
-  await tab.route(`**${PING}`, async (route) => {
-    const payment = route.request().headers()['payment-signature']
-    if (payment === undefined) return route.continue()
-    sent.push(payment)
-    if (sent.length > 2) return route.continue()
-    // The service answers, and the answer is lost on its way.
-    await route.fetch()
-    return route.abort('connectionreset')
-  })
+  const sent = await loseAnswers(tab, `**${PING}`, 2)
   const before = await charges()
   await tab.goto(service.url + PING)
   await tab.getByRole('button', { name: OWN }).click()

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { chromium, type Browser } from 'playwright-core'
+import { chromium, type Browser, type Page } from 'playwright-core'
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome']
 
@@ -13,4 +13,19 @@ export function findBrowser(): string | undefined {
 /** `--no-sandbox`: as root, as in a container, Chromium does not start with it, and the pages are our own. */
 export function openBrowser(executablePath: string): Promise<Browser> {
   return chromium.launch({ executablePath, args: ['--no-sandbox'] })
+}
+
+/** Loses the first answers to payments on their way to a page; resolves to the payments that it sends, as they come. */
+export async function loseAnswers(tab: Page, path: string, lost: number): Promise<readonly string[]> {
+  const sent: string[] = []
+  await tab.route(path, async (route) => {
+    const payment = route.request().headers()['payment-signature']
+    if (payment === undefined) return route.continue()
+    sent.push(payment)
+    if (sent.length > lost) return route.continue()
+    // The service answers, and only then the connection ends.
+    await route.fetch()
+    return route.abort('connectionreset')
+  })
+  return sent
 }

@@ -116,7 +116,7 @@ async function offered(): Promise<number | undefined> {
   return revisions.size === 1 ? [...revisions][0] : undefined
 }
 
-const served = (revision: number): Promise<void> =>
+const served = (revision: number): Promise<true> =>
   until(`revision ${revision} is served`, async () => (await offered()) === revision)
 
 t.test('asks for an edited price without a signal, in whatever way the editor writes', async (t) => {

@@ -57,7 +57,7 @@ async function open(operator: Operator): Promise<Place> {
 }
 
 /** What the facilitator settles is known shortly after the start. */
-function offering({ url }: Shop): Promise<void> {
+function offering({ url }: Shop): Promise<true> {
   return until('the route is for sale', async () => {
     const response = await fetch(`${url}/paid/work`)
     await response.body?.cancel()
