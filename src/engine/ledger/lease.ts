@@ -25,6 +25,7 @@ import {
 } from './payment-lifecycle.ts'
 import type { JointCommit } from './joint-commit.ts'
 import { CommitAbandonedError } from './joint-commit.ts'
+import { encodeRecord } from './record-codec.ts'
 
 /** Another process has taken over the payment: all further changes by this one are void. */
 export class LeaseLostError extends Error {
@@ -65,6 +66,8 @@ export class PaymentLease {
   readonly #ledger: Ledger
   readonly #now: () => number
   #record: PaymentRecord
+  /** What was written last, if the store has not said whether it has it. */
+  #unconfirmed: PaymentRecord | undefined
   #answer: StoredAnswer | undefined
   #last: Promise<unknown> = Promise.resolve()
   #changing = 0
@@ -249,7 +252,7 @@ export class PaymentLease {
   async delete(): Promise<void> {
     this.stopRenewal()
     await this.#last
-    const { id, answer, failedIn } = this.#record
+    const { id, answer, failedIn } = await this.#current()
     if (failedIn !== undefined) {
       await this.void()
       return
@@ -269,6 +272,23 @@ export class PaymentLease {
     this.#stop = undefined
   }
 
+  /** The record as the store has it. */
+  async #current(): Promise<PaymentRecord> {
+    if (this.#unconfirmed !== undefined && (await this.#isStored(this.#unconfirmed)))
+      this.#record = this.#unconfirmed
+    this.#unconfirmed = undefined
+    return this.#record
+  }
+
+  /**
+   * Compares all of the record: two changes of which the store has confirmed neither have the same version, and the
+   * first, such as a renewal, is no sign that it has the second, such as a receipt.
+   */
+  async #isStored(record: PaymentRecord): Promise<boolean> {
+    const standing = await this.#ledger.get(record.key)
+    return standing !== undefined && encodeRecord(standing) === encodeRecord(record)
+  }
+
   /** Reads the record again after an error: a store without an answer may have made the change. */
   async #replace(
     previous: PaymentRecord,
@@ -279,8 +299,8 @@ export class PaymentLease {
       return await store({ previous, next: record })
     } catch (fault) {
       if (fault instanceof CommitAbandonedError || fault instanceof StateChangedError) throw fault
-      const standing = await this.#ledger.get(record.key).catch(() => undefined)
-      if (standing !== undefined && casToken(standing) === casToken(record)) return true
+      if (await this.#isStored(record).catch(() => false)) return true
+      this.#unconfirmed = record
       throw fault
     }
   }
@@ -295,7 +315,7 @@ export class PaymentLease {
     store?: StoreChange,
   ): Promise<PaymentRecord> {
     const writing = this.#last.then(async () => {
-      const previous = this.#record
+      const previous = await this.#current()
       const next = await change(previous)
       const now = this.#now()
       const changed = {

@@ -16,10 +16,12 @@ import { cleanUp } from '../../../../src/engine/ledger/clean-up.ts'
 import type { PaymentRecord, Receipt } from '../../../../src/engine/ledger/payment-record.ts'
 import { LEASE_MS } from '../../../../src/engine/base/money-times.ts'
 import { LedgerError } from '../../../../src/engine/base/errors.ts'
+import { dateOf } from '../../../../src/engine/ledger/sales-totals.ts'
 import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
 import { openLmdbLedger } from '../../../../src/engine/ledger/lmdb/lmdb-ledger.ts'
 import { asStored, makePurchase } from '../../../support/payment-records.ts'
 import { runTogether } from '../../../support/ledger-process.ts'
+import { until } from '../../../support/until.ts'
 
 mock.timers.enable({ apis: ['setInterval'] })
 t.teardown(() => mock.timers.reset())
@@ -468,4 +470,34 @@ t.test('recognises its own change when the store’s reply was lost', async (t) 
     (fault: unknown) => fault,
   )
   t.type(other, LedgerError, 'and one that was not made is none')
+})
+
+t.test('takes no renewal that the store has not confirmed for a receipt, and counts the sale', async (t) => {
+  const { mine, ledger } = await openFixture(t)
+  let store: 'stores in silence' | 'is away' | 'answers' = 'answers'
+  const unsteady: Ledger = {
+    ...ledger,
+    get: (key) => (store === 'stores in silence' ? Promise.reject(new LedgerError('away')) : ledger.get(key)),
+    replace: async (previous, next) => {
+      if (store === 'is away') throw new LedgerError('away')
+      const isStored = await ledger.replace(previous, next)
+      if (store === 'stores in silence') throw new LedgerError('no answer')
+      return isStored
+    },
+  }
+  const lease = await reservedBy(t, { ...mine, ledger: unsteady })
+  await lease.advance('fulfilled')
+  t.match(await ledger.get(PURCHASE.key), { state: 'fulfilled', version: 2 })
+  store = 'stores in silence'
+  await pass(ledger)
+  await until('the renewal is stored', async () => (await ledger.get(PURCHASE.key))?.version === 3)
+  store = 'is away'
+  await t.rejects(lease.settle(RECEIPT), LedgerError)
+  store = 'answers'
+  await lease.settle(RECEIPT)
+  t.match(await ledger.get(PURCHASE.key), { receipt: RECEIPT, version: 4 })
+  const today = dateOf(mine.now())
+  const sales: number[] = []
+  for await (const { payments } of ledger.totals.read('sale', today, today)) sales.push(payments)
+  t.strictSame(sales, [1])
 })
