@@ -3,9 +3,9 @@ import type { Network } from '../../base/networks.ts'
 import { word } from '../../chains/evm/abi.ts'
 import { hashHex, separatorOf, typedDataDigest } from '../../chains/evm/eip712.ts'
 import { domainSeparator } from '../../chains/evm/eip3009/digest.ts'
+import { witnessTransferDigest } from '../../chains/evm/permit2/witness-transfer.ts'
 import type { ChannelConfig, ChannelId } from '../../base/channel-config.ts'
 import { CHANNELS, DEPOSIT_COLLECTOR, PERMIT_COLLECTOR } from '../../base/channel-contracts.ts'
-import { PERMIT2 } from '../../base/permit2.ts'
 import type { SentApproval } from '../gas-sponsoring.ts'
 
 /** What a payer signs so that a deposit is taken: the rest follows from the channel. */
@@ -58,13 +58,7 @@ const CLAIM_BATCH = keccak256(`ClaimBatch(ClaimEntry[] claims)${ENTRY}`)
 const RECEIVE = keccak256(
   'ReceiveWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)',
 )
-const TOKEN_TYPE = 'TokenPermissions(address token,uint256 amount)'
-const WITNESS_TYPE = 'DepositWitness(bytes32 channelId)'
-const PERMIT = keccak256(
-  `PermitWitnessTransferFrom(TokenPermissions permitted,address spender,uint256 nonce,uint256 deadline,DepositWitness witness)${WITNESS_TYPE}${TOKEN_TYPE}`,
-)
-const TOKEN_HASH = keccak256(TOKEN_TYPE)
-const WITNESS_HASH = keccak256(WITNESS_TYPE)
+const permitDigest = witnessTransferDigest('DepositWitness(bytes32 channelId)')
 
 const separators = new Map<number, string>()
 
@@ -123,9 +117,10 @@ export function depositDigest(
   channelId: ChannelId,
   signed: DepositAuthorization,
 ): Uint8Array {
-  return signed.method === 'permit2'
-    ? permitDigest(network, config, channelId, signed)
-    : transferDigest(network, config, channelId, signed)
+  if (signed.method !== 'permit2') return transferDigest(network, config, channelId, signed)
+  const { amount, nonce, deadline } = signed
+  const terms = { chainId: network.chainId, spender: PERMIT_COLLECTOR, token: config.token }
+  return permitDigest({ ...terms, amount, nonce, deadline }, channelId.slice(2))
 }
 
 function transferDigest(
@@ -138,17 +133,4 @@ function transferDigest(
   const nonce = depositNonce(channelId, salt).slice(2)
   const fields = hashHex(RECEIVE, word(payer), word(DEPOSIT_COLLECTOR), ...numbers, nonce)
   return typedDataDigest(domainSeparator(network), fields)
-}
-
-function permitDigest(
-  { chainId }: Pick<Network, 'chainId'>,
-  { token }: Pick<ChannelConfig, 'token'>,
-  channelId: ChannelId,
-  { amount, nonce, deadline }: PermitAuthorization,
-): Uint8Array {
-  const separator = separatorOf({ name: 'Permit2', chainId, verifyingContract: PERMIT2 })
-  const permitted = hashHex(TOKEN_HASH, word(token), word(BigInt(amount)))
-  const numbers = [nonce, deadline].map((decimal) => word(BigInt(decimal)))
-  const witness = hashHex(WITNESS_HASH, channelId.slice(2))
-  return typedDataDigest(separator, hashHex(PERMIT, permitted, word(PERMIT_COLLECTOR), ...numbers, witness))
 }

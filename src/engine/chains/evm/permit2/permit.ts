@@ -1,9 +1,8 @@
-import { keccak256 } from 'js-sha3'
 import type { Address } from '../../../base/address.ts'
 import type { Network } from '../../../base/networks.ts'
-import { PERMIT2, UPTO_PROXY } from '../../../base/permit2.ts'
+import { UPTO_PROXY } from '../../../base/permit2.ts'
 import { word } from '../abi.ts'
-import { hashHex, separatorOf, typedDataDigest } from '../eip712.ts'
+import { witnessTransferDigest } from './witness-transfer.ts'
 
 /**
  * A transfer of at most `amount`, as it is signed: PermitWitnessTransferFrom of Permit2 with the witness of the proxy.
@@ -46,23 +45,13 @@ export function nonceWord({ nonce }: Pick<Permit, 'nonce'>): `0x${string}` {
   return `0x${word(BigInt(nonce))}`
 }
 
-const TOKEN_TYPE = 'TokenPermissions(address token,uint256 amount)'
-const WITNESS_TYPE = 'Witness(address to,address facilitator,uint256 validAfter)'
-const PERMIT_HASH = keccak256(
-  `PermitWitnessTransferFrom(TokenPermissions permitted,address spender,uint256 nonce,uint256 deadline,Witness witness)${TOKEN_TYPE}${WITNESS_TYPE}`,
-)
-const TOKEN_HASH = keccak256(TOKEN_TYPE)
-const WITNESS_HASH = keccak256(WITNESS_TYPE)
+const digestOf = witnessTransferDigest('Witness(address to,address facilitator,uint256 validAfter)')
 
 /** EIP-712 digest of a permit for the proxy on a network. */
 export function permitDigest(
   { chainId }: Pick<Network, 'chainId'>,
   { token, amount, nonce, deadline, to, facilitator, validAfter }: Permit,
 ): Uint8Array {
-  const separator = separatorOf({ name: 'Permit2', chainId, verifyingContract: PERMIT2 })
-  const permitted = hashHex(TOKEN_HASH, word(token), word(BigInt(amount)))
-  const witness = hashHex(WITNESS_HASH, word(to), word(facilitator), word(BigInt(validAfter)))
-  const numbers = [nonce, deadline].map((decimal) => word(BigInt(decimal)))
-  const message = hashHex(PERMIT_HASH, permitted, word(UPTO_PROXY), ...numbers, witness)
-  return typedDataDigest(separator, message)
+  const transfer = { chainId, spender: UPTO_PROXY, token, amount, nonce, deadline }
+  return digestOf(transfer, word(to), word(facilitator), word(BigInt(validAfter)))
 }
