@@ -1,15 +1,10 @@
 import { systemEvery } from '../../src/engine/base/every.ts'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Test } from 'tap'
 import { createTestClient, encodeFunctionData, http, parseAbi, publicActions, walletActions } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { toChecksum } from '../../src/engine/base/address.ts'
 import type { Dispatch, OwnTransaction } from '../../src/engine/ledger/payment-record.ts'
 import type { Ledger } from '../../src/engine/ledger/ledger.ts'
-import { openLmdbLedger } from '../../src/engine/ledger/lmdb/lmdb-ledger.ts'
 import type { Limits } from '../../src/engine/base/networks.ts'
 import { Chain } from '../../src/engine/chains/evm/chain.ts'
 import type { Journal, Settlement } from '../../src/engine/payment/settlement.ts'
@@ -25,17 +20,6 @@ import { networkNamed, PAY_TO } from './shipped-catalog.ts'
 import { base } from './base-chain.ts'
 
 export const BASE = networkNamed('base')
-
-/** A ledger of this test alone. */
-export async function openLedger(t: Test): Promise<Ledger> {
-  const directory = mkdtempSync(join(tmpdir(), 'ratecard-'))
-  const ledger = await openLmdbLedger(directory)
-  t.teardown(async () => {
-    await ledger.close()
-    rmSync(directory, { recursive: true, force: true })
-  })
-  return ledger
-}
 
 export interface SettlementOptions {
   readonly ledger: Ledger

@@ -12,7 +12,6 @@ import {
   authorize,
   newRecorder,
   openSettlementContext,
-  openLedger,
   openChainControl,
   recorded,
   settleOn,
@@ -20,6 +19,7 @@ import {
   type QuickSettlementContext,
   type Signed,
 } from '../../../support/settlement-context.ts'
+import { openTemporaryLedger } from '../../../support/temporary-ledger.ts'
 
 /*
  * The first of several payments goes alone, at once; those that come while it is on its way share the next transaction.
@@ -27,7 +27,7 @@ import {
 
 const chain = await startBase()
 t.teardown(() => chain.stop())
-const ledger = await openLedger(t)
+const ledger = await openTemporaryLedger(t)
 const chainControl = openChainControl(chain)
 const onchain = onchainClient(chain)
 t.afterEach(() => chainControl.automine('on'))

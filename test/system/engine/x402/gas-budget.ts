@@ -4,7 +4,8 @@ import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
 import { GasBudget } from '../../../../src/engine/chains/evm/gas-budget.ts'
 import { GasLosses } from '../../../../src/engine/chains/evm/gas-losses.ts'
 import type { PaymentsUnderWay, Standing } from '../../../../src/engine/chains/evm/gas-shares.ts'
-import { BASE, openLedger } from '../../../support/settlement-context.ts'
+import { BASE } from '../../../support/settlement-context.ts'
+import { openTemporaryLedger } from '../../../support/temporary-ledger.ts'
 
 const BUDGET = 1_000n
 let time = 1_000_000
@@ -27,7 +28,7 @@ function openProcess(ledger: Ledger, owner: string) {
 }
 
 t.test('keeps what all processes have in flight within the budget', async (t) => {
-  const ledger = await openLedger(t)
+  const ledger = await openTemporaryLedger(t)
   const [one, two] = [openProcess(ledger, 'one'), openProcess(ledger, 'two')]
   t.equal(await one.hold('a', 400n), 'held')
   t.equal(await two.hold('b', 400n), 'held')
@@ -39,7 +40,7 @@ t.test('keeps what all processes have in flight within the budget', async (t) =>
 })
 
 t.test('gives two processes that ask at the same time no more than there is', async (t) => {
-  const ledger = await openLedger(t)
+  const ledger = await openTemporaryLedger(t)
   const processes = ['one', 'two', 'three'].map((owner) => openProcess(ledger, owner))
   for (const { hold } of processes) await hold('first', 10n)
   const holds = await Promise.all(processes.map(({ hold }) => hold('large', 500n)))
@@ -47,7 +48,7 @@ t.test('gives two processes that ask at the same time no more than there is', as
 })
 
 t.test('leaves a quarter to known payers, and gives contracts a quarter', async (t) => {
-  const { hold } = openProcess(await openLedger(t), 'one')
+  const { hold } = openProcess(await openTemporaryLedger(t), 'one')
   t.equal(await hold('a', 10n), 'held')
   t.equal(await hold('b', 251n, 'code'), 'in flight')
   t.equal(await hold('c', 250n, 'code'), 'held')
@@ -58,7 +59,7 @@ t.test('leaves a quarter to known payers, and gives contracts a quarter', async 
 })
 
 t.test('leaves room to new payers with one payment beside those with several', async (t) => {
-  const { hold, budget, lose } = openProcess(await openLedger(t), 'one')
+  const { hold, budget, lose } = openProcess(await openTemporaryLedger(t), 'one')
   t.equal(await hold('a', 50n, 'new', 'several'), 'held')
   t.equal(await hold('b', 50n, 'new', 'several'), 'in flight', 'an eighth of 750 is in flight')
   t.equal(await hold('c', 600n, 'new'), 'held')
@@ -74,7 +75,7 @@ t.test('leaves room to new payers with one payment beside those with several', a
 })
 
 t.test('counts what was lost within the hour, in every process', async (t) => {
-  const ledger = await openLedger(t)
+  const ledger = await openTemporaryLedger(t)
   const [one, two] = [openProcess(ledger, 'one'), openProcess(ledger, 'two')]
   t.equal(await one.hold('a', 600n, 'new'), 'held')
   await one.lose('a', 700n)
@@ -89,7 +90,7 @@ t.test('counts what was lost within the hour, in every process', async (t) => {
 t.test(
   'lets one transaction be sent that is larger than its share, when nothing else is at risk',
   async (t) => {
-    const { hold, budget, lose } = openProcess(await openLedger(t), 'one')
+    const { hold, budget, lose } = openProcess(await openTemporaryLedger(t), 'one')
     t.equal(await hold('a', 5_000n, 'code'), 'held')
     t.equal(await hold('b', 1n, 'code'), 'in flight')
     budget.drop('a')
@@ -102,7 +103,7 @@ t.test(
 t.test(
   'holds an unknown outcome until its payment expires, and what a killed process holds for a minute',
   async (t) => {
-    const ledger = await openLedger(t)
+    const ledger = await openTemporaryLedger(t)
     const [one, two] = [openProcess(ledger, 'one'), openProcess(ledger, 'two')]
     t.equal(await one.hold('a', 900n), 'held')
     one.budget.drop('a', now() + 30_000)
@@ -116,7 +117,7 @@ t.test(
 )
 
 t.test('changes the amount of a payment that is sent again', async (t) => {
-  const { hold } = openProcess(await openLedger(t), 'one')
+  const { hold } = openProcess(await openTemporaryLedger(t), 'one')
   t.equal(await hold('a', 50n), 'held')
   t.equal(await hold('a', 900n), 'held')
   t.equal(await hold('b', 101n), 'in flight')

@@ -7,16 +7,16 @@ import {
   authorize,
   newRecorder,
   openSettlementContext,
-  openLedger,
   openChainControl,
   recorded,
   settleOn,
   type QuickSettlementContext,
 } from '../../../support/settlement-context.ts'
+import { openTemporaryLedger } from '../../../support/temporary-ledger.ts'
 
 const chain = await startBase()
 t.teardown(() => chain.stop())
-const ledger = await openLedger(t)
+const ledger = await openTemporaryLedger(t)
 const chainControl = openChainControl(chain)
 const proxy = await openRpcProxy(chain.rpcUrl)
 t.teardown(proxy.close)

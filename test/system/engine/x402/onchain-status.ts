@@ -7,11 +7,11 @@ import { randomKey, type Hex } from '../../../support/payment.ts'
 import {
   authorize,
   openSettlementContext,
-  openLedger,
   openChainControl,
   type QuickSettlementContext,
   type Signed,
 } from '../../../support/settlement-context.ts'
+import { openTemporaryLedger } from '../../../support/temporary-ledger.ts'
 
 /** Blocks the chain seems to have for each it has, two seconds apart. */
 const MAGNIFIED = 100
@@ -19,7 +19,7 @@ const SECONDS_PER_BLOCK = 2 * MAGNIFIED
 
 const chain = await startBase()
 t.teardown(() => chain.stop())
-const ledger = await openLedger(t)
+const ledger = await openTemporaryLedger(t)
 const chainControl = openChainControl(chain)
 
 const FAR = 64_060_588_800_000

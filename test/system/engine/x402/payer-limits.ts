@@ -13,13 +13,13 @@ import {
   BASE,
   newRecorder,
   openSettlementContext,
-  openLedger,
   openChainControl,
   recorded,
   settleOn,
   type QuickSettlementContext,
   type Signed,
 } from '../../../support/settlement-context.ts'
+import { openTemporaryLedger } from '../../../support/temporary-ledger.ts'
 import { openShop } from '../../../support/shop.ts'
 
 const shop = await openShop()
@@ -101,7 +101,7 @@ for (const [what, code] of Object.entries(WALLETS))
     t.equal(shop.upstream.runs(), runs)
   })
 
-const ledger = await openLedger(t)
+const ledger = await openTemporaryLedger(t)
 const orderFor = ({ authorization, signature, expected }: Signed): SettlementRequest =>
   settlementRequestOf(
     { network: BASE, payTo: expected.to, timeoutSeconds: 60, testnet: false },
@@ -166,7 +166,7 @@ t.test('refuses a payer whose transactions have reverted twice, for an hour, in 
 t.test(
   'closes the network, with a loud line, when reverted transactions have cost the budget of an hour',
   async (t) => {
-    const own = await openLedger(t)
+    const own = await openTemporaryLedger(t)
     const context = await openSettlementContext(chain, { ledger: own, limits: { maxGasLoss: 1n } })
     const settler = createLocalSettler(context)
     await revert(context, randomKey())

@@ -10,7 +10,6 @@ import {
   authorize,
   newRecorder,
   openSettlementContext,
-  openLedger,
   openChainControl,
   recorded,
   settleOn,
@@ -18,11 +17,12 @@ import {
   type Recorder,
   type Signed,
 } from '../../../support/settlement-context.ts'
+import { openTemporaryLedger } from '../../../support/temporary-ledger.ts'
 import { PAY_TO } from '../../../support/shipped-catalog.ts'
 
 const chain = await startBase()
 t.teardown(() => chain.stop())
-const ledger = await openLedger(t)
+const ledger = await openTemporaryLedger(t)
 const chainControl = openChainControl(chain)
 const onchain = onchainClient(chain)
 t.afterEach(() => chainControl.automine('on'))

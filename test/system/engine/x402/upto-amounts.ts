@@ -17,11 +17,11 @@ import {
   BASE,
   newRecorder,
   openChainControl,
-  openLedger,
   openSettlementContext,
   recorded,
   type QuickSettlementContext,
 } from '../../../support/settlement-context.ts'
+import { openTemporaryLedger } from '../../../support/temporary-ledger.ts'
 import { PAY_TO } from '../../../support/shipped-catalog.ts'
 import { PERMIT2, signPermit, type PermitFaults } from '../../../support/upto.ts'
 import { until } from '../../../support/until.ts'
@@ -31,7 +31,7 @@ const MUCH = 2n ** 255n
 
 const chain = await startBase()
 t.teardown(() => chain.stop())
-const ledger = await openLedger(t)
+const ledger = await openTemporaryLedger(t)
 const control = openChainControl(chain)
 const onchain = onchainClient(chain)
 t.afterEach(() => control.automine('on'))

@@ -1,23 +1,15 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import t from 'tap'
 import { livePages } from '../../../../src/engine/http/live-pages.ts'
 import { createRevision } from '../../../../src/engine/http/revision.ts'
 import type { AllFigures } from '../../../../src/engine/http/status.ts'
 import { findNetwork } from '../../../../src/engine/base/networks.ts'
 import type { NetworkHealth } from '../../../../src/engine/payment/network-health.ts'
-import { openLmdbLedger } from '../../../../src/engine/ledger/lmdb/lmdb-ledger.ts'
 import { UsageStore } from '../../../../src/engine/usage/usage-store.ts'
 import { compileRoutes } from '../../../support/catalogs.ts'
+import { openTemporaryLedger } from '../../../support/temporary-ledger.ts'
 
 t.test('computes the status once a second, however many ask', async (t) => {
-  const directory = mkdtempSync(join(tmpdir(), 'ratecard-live-'))
-  const ledger = await openLmdbLedger(directory)
-  t.teardown(async () => {
-    await ledger.close()
-    rmSync(directory, { recursive: true, force: true })
-  })
+  const ledger = await openTemporaryLedger(t)
   let time = Date.parse('2026-11-22T08:00:00Z')
   let worked = 0
   let settling: readonly NetworkHealth[] = []

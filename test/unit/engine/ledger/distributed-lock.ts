@@ -1,11 +1,8 @@
 import t, { type Test } from 'tap'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setImmediate as breathe } from 'node:timers/promises'
 import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
-import { openLmdbLedger } from '../../../../src/engine/ledger/lmdb/lmdb-ledger.ts'
 import { DistributedLock } from '../../../../src/engine/ledger/distributed-lock.ts'
+import { openTemporaryLedger } from '../../../support/temporary-ledger.ts'
 
 const LEASE_MS = 15_000
 
@@ -17,12 +14,7 @@ interface Fixture {
 
 /** Time passes by sleeping only. */
 async function openFixture(t: Test): Promise<Fixture> {
-  const directory = mkdtempSync(join(tmpdir(), 'ratecard-turn-'))
-  const ledger = await openLmdbLedger(directory)
-  t.teardown(async () => {
-    await ledger.close()
-    rmSync(directory, { recursive: true, force: true })
-  })
+  const ledger = await openTemporaryLedger(t)
   const clock = { now: 1_800_000_000_000 }
   const sleep = async (ms: number): Promise<void> => {
     clock.now += ms

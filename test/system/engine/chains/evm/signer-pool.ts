@@ -8,7 +8,6 @@ import {
   authorize,
   newRecorder,
   openSettlementContext,
-  openLedger,
   openChainControl,
   recorded,
   settleOn,
@@ -16,10 +15,11 @@ import {
   type QuickSettlementContext,
   type Signed,
 } from '../../../../support/settlement-context.ts'
+import { openTemporaryLedger } from '../../../../support/temporary-ledger.ts'
 
 const chain = await startBase()
 t.teardown(() => chain.stop())
-const ledger = await openLedger(t)
+const ledger = await openTemporaryLedger(t)
 const chainControl = openChainControl(chain)
 
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, at) => at)

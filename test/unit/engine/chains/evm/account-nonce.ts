@@ -12,7 +12,7 @@ import {
   type NonceState,
 } from 'ratecard/chains/evm/nonces'
 import { randomKey } from '../../../../support/payment.ts'
-import { openLedger } from '../../../../support/settlement-context.ts'
+import { openTemporaryLedger } from '../../../../support/temporary-ledger.ts'
 import { until } from '../../../../support/until.ts'
 
 const NOW = 1_800_000_000_000
@@ -113,7 +113,7 @@ t.test(
         ? new Promise((_, reject) => silent.push(() => reject(new Error('too late'))))
         : Promise.resolve(answered)
     }
-    const ledger = await openLedger(t)
+    const ledger = await openTemporaryLedger(t)
     const nonces = new NonceLease({
       ledger,
       name: 'account',

@@ -1,9 +1,5 @@
 import { systemEvery } from '../../../../../src/engine/base/every.ts'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import t from 'tap'
-import { openLmdbLedger } from '../../../../../src/engine/ledger/lmdb/lmdb-ledger.ts'
 import { FeeOracle } from 'ratecard/chains/evm/fees'
 import { Signer } from '../../../../../src/engine/chains/evm/signer.ts'
 import { openAccount } from 'ratecard/chains/evm/local-account'
@@ -11,13 +7,9 @@ import { Multicall } from 'ratecard/chains/evm/multicall'
 import { Chain } from '../../../../../src/engine/chains/evm/chain.ts'
 import { randomKey } from '../../../../support/payment.ts'
 import { networkNamed } from '../../../../support/shipped-catalog.ts'
+import { openTemporaryLedger } from '../../../../support/temporary-ledger.ts'
 
-const directory = mkdtempSync(join(tmpdir(), 'ratecard-'))
-const ledger = await openLmdbLedger(directory)
-t.teardown(async () => {
-  await ledger.close()
-  rmSync(directory, { recursive: true, force: true })
-})
+const ledger = await openTemporaryLedger(t)
 
 const ANSWERS: Readonly<Record<string, unknown>> = {
   eth_getTransactionCount: '0x0',
