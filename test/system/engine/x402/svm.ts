@@ -140,16 +140,22 @@ t.test('an offer names a recent block, with which the official client signs', as
   t.type(at(content as Json, 'accepts', 0, 'extra', 'recentBlockhash'), 'string', 'to a tool call, too')
 })
 
-t.test('the official client pays for a tool', async (t) => {
+/** Buys a call of the tool with the official client, and sends the same payment again. */
+async function buyTool(t: Test, shop: RunningServer, n: number): Promise<void> {
   const before = await earned()
-  const { content } = await callTool(`${own.url}/mcp/game`, 'work', { n: 2 })
+  const { content } = await callTool(`${shop.url}/mcp/game`, 'work', { n })
   const payload = await clientOf(sale.buyer).createPaymentPayload(content as never)
   const meta = { 'x402/payment': payload as unknown as JsonObject }
-  const answer = await callTool(`${own.url}/mcp/game`, 'work', { n: 2 }, { meta })
+  const answer = await callTool(`${shop.url}/mcp/game`, 'work', { n }, { meta })
   t.notOk(answer.isError, answer.text)
   t.match(answer.meta['x402/payment-response'], { success: true, payer: sale.buyer.address })
   t.equal((await earned()) - before, PRICE)
-})
+  const again = await callTool(`${shop.url}/mcp/game`, 'work', { n }, { meta })
+  t.same(again.text, answer.text, 'the same payment gets the same answer again')
+  t.equal((await earned()) - before, PRICE)
+}
+
+t.test('the official client pays for a tool', (t) => buyTool(t, own, 2))
 
 t.test('fifty copies of a payment are one charge and one run', async (t) => {
   const url = `${own.url}/paid/work?n=3`
@@ -428,11 +434,13 @@ for (const node of ['without a node of ours', 'with a node of ours'] as const)
     t.equal(new Set(bodies).size, 1)
     t.equal((await earned()) - before, PRICE)
     t.equal(facilitator.settles, 1)
+    await buyTool(t, server, 11)
+    t.equal(facilitator.settles, 2)
     if (node === 'without a node of ours') return
     facilitator.lost = true
     const paid = await wrapFetchWithPayment(fetch, clientOf(sale.buyer))(`${server.url}/paid/work?n=10`)
     t.equal(paid.status, 200, 'the chain shows what a lost answer does not')
-    t.equal((await earned()) - before, 2n * PRICE)
+    t.equal((await earned()) - before, 3n * PRICE)
   })
 
 t.test('a seller without a token account is told how to create it, and nothing is offered', async (t) => {
