@@ -20,7 +20,11 @@ const { values } = parseArgs({
   },
 })
 const store: StoreKind = values.store === 'redis' ? 'redis' : 'lmdb'
-const ways = WAYS.filter((way) => values.ways.split(',').includes(way))
+const ways = values.ways.split(',').map((name) => {
+  const way = WAYS.find((known) => known === name)
+  if (way === undefined) throw new Error(`--ways is ${name}; known ways are ${WAYS.join(', ')}`)
+  return way
+})
 const perRun = Number(values['each-run'])
 const first = values.seed === undefined ? 1 + Math.floor(Math.random() * 1_000_000_000) : Number(values.seed)
 const runs =
