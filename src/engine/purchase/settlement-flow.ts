@@ -431,10 +431,19 @@ async function recordReceipt(
       version: record.version + 1,
     } as const
     const stored: PaymentRecord = { ...settled, due: nextCheckAt(settled) }
-    await ledger.insert(stored).catch(report)
-    return stored
+    const standing = await ledger.insert(stored).catch((unavailable: unknown) => {
+      report(unavailable)
+      return record
+    })
+    return standing === undefined ? stored : { ...stored, owner: NOBODY }
   }
 }
+
+/**
+ * Nothing that is stored has this owner. A later change of this payment, such as the end of its write, may have the version
+ * of the receipt that the store has missed: compared with that, a mark would replace it.
+ */
+const NOBODY = ''
 
 /** The money of this payment has definitely not moved. */
 async function fail(

@@ -1,6 +1,8 @@
 import t from 'tap'
 import { LedgerError } from '../../../../src/engine/base/errors.ts'
 import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
+import { dateOf, type DailyTotal } from '../../../../src/engine/ledger/sales-totals.ts'
+import { markReceived } from '../../../../src/engine/purchase/delivery-marks.ts'
 import { recover } from '../../../../src/engine/purchase/recovery.ts'
 import type { Settlement } from '../../../../src/engine/payment/settlement.ts'
 import {
@@ -11,6 +13,7 @@ import {
   openShop,
   RECEIPT,
   SETTLED,
+  STORED,
   TRANSACTION,
   type Shop,
 } from '../../../support/scripted-protocol.ts'
@@ -70,6 +73,34 @@ t.test('stores receipt and answer of work that was paid first', async (t) => {
   shop.clock.now += 15_000
   await until('both are stored', async () => (await shop.stored())?.answer !== undefined)
   t.match(await shop.stored(), { state: 'fulfilled', receipt: RECEIPT })
+})
+
+t.test('counts a sale whose receipt alone was lost on the way to the store', async (t) => {
+  const shop = await openShop(t)
+  const { ledger } = shop.deps
+  let isLost = false
+  const unreliable: Ledger = {
+    ...ledger,
+    replace: (previous, next) => {
+      if (isLost || next.receipt === undefined) return ledger.replace(previous, next)
+      isLost = true
+      throw new LedgerError('the store has not answered')
+    },
+  }
+  const deps = { ...shop.deps, ledger: unreliable }
+  const store = { commit: async () => {}, abort: async () => {} }
+  const outcome = await shop.buy({ store, run: async () => STORED }, deps)
+  t.match(await shop.stored(), { state: 'settling' }, 'the end of the write is a change after the lost one')
+  t.notHas(await shop.stored(), { pendingWrite: true })
+  if (outcome.kind === 'answered') await markReceived(deps, outcome.record)
+  t.match(await shop.stored(), { state: 'settling', pendingWrite: undefined }, 'a mark takes nothing back')
+  shop.clock.now += 15_000
+  await until('the receipt is stored', async () => (await shop.stored())?.receipt !== undefined)
+  const sales: DailyTotal[] = []
+  const today = dateOf(shop.clock.now)
+  for await (const total of ledger.totals.read('sale', today, today)) sales.push(total)
+  t.match(sales, [{ payments: 1, amount: BigInt(RECEIPT.amount) }])
+  t.match(await shop.stored(), { answer: { size: 9 } })
 })
 
 t.test('carries out again what was sent and lost, since its buyer may have the answer', async (t) => {
