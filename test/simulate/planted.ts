@@ -307,19 +307,19 @@ const OF_CHANNELS: readonly Text[] = [
   },
   {
     name: 'a channel is charged the ceiling of its voucher',
-    file: 'x402/batch-settlement-evm/channel-payment.ts',
+    file: 'x402/batch-settlement-evm/voucher-charge.ts',
     find: 'const total = before + charged',
-    replace: 'const total = ceiling',
+    replace: 'const total = voucher.ceiling',
   },
   {
     name: 'a voucher that is lower than what was charged is taken',
-    file: 'x402/batch-settlement-evm/channel-payment.ts',
+    file: 'x402/batch-settlement-evm/voucher-fit.ts',
     find: 'if (charged + amount === ceiling) return undefined',
     replace: 'if (charged + amount >= ceiling) return undefined',
   },
   {
     name: 'a channel may be charged more than it holds',
-    file: 'x402/batch-settlement-evm/channel-payment.ts',
+    file: 'x402/batch-settlement-evm/voucher-fit.ts',
     find: 'const held = usable(mirror) - reserved(account)',
     replace: 'const held = ceiling + reserved(account) + usable(mirror)',
   },

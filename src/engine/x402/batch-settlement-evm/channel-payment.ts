@@ -1,7 +1,5 @@
-import { sameAddress } from '../../base/address.ts'
+import { sameAddress, toChecksum } from '../../base/address.ts'
 import type { Refusal } from '../../base/errors.ts'
-import { toChecksum } from '../../base/address.ts'
-import { recoverSigner, splitSignature } from '../../chains/evm/signature.ts'
 import { otherArguments } from '../../payment/call-price.ts'
 import type { Charge } from '../../payment/payment.ts'
 import type { PaymentPayload } from '../payload.ts'
@@ -14,17 +12,24 @@ import {
   type Requirements,
 } from '../requirements.ts'
 import type { SchemePayment } from '../scheme.ts'
-import { accountName, changeAccount, chargedOf, readAccount, reserved } from './channel-account.ts'
-import type { ChannelAccount } from './channel-account.ts'
+import {
+  accountName,
+  changeAccount,
+  chargedOf,
+  readAccount,
+  type ChannelAccount,
+} from './channel-account.ts'
 import type { ChannelMirror } from './channel-mirror.ts'
-import { usable } from './channel-mirror.ts'
 import { creditOf, type ChannelNetwork } from './channel-network.ts'
 import type { ChannelPayload } from './channel-payload.ts'
 import { checkDeposit, depositSeconds, isSignedByPayer, makeDeposit, simulateDeposit } from './deposit.ts'
 import type { Deposit } from './sent-deposit.ts'
 import { mirrored, refresh, CANNOT_READ } from './refresh-mirror.ts'
-import { channelIdOf, voucherDigest } from './typed-data.ts'
-import { channelState, corrective } from './wire.ts'
+import { voucherDigest } from './typed-data.ts'
+import { accountAfter } from './voucher-charge.ts'
+import { BAD_VOUCHER, checkConfig, isAuthorized } from './voucher-check.ts'
+import { busyAt, misfitOf, shortfallOf, type SentVoucher } from './voucher-fit.ts'
+import { channelState } from './wire.ts'
 
 type Bought = Omit<ChannelPayload, 'type' | 'amount'>
 
@@ -38,51 +43,11 @@ export function channelPayment(
   const { config, voucher } = payload
   const { channelId: id, ceiling } = voucher
   const amount = BigInt(accepted.amount)
+  const sent: SentVoucher = { network: network.id, id, ceiling, amount }
   const deposit: Deposit | undefined =
     payload.deposit === undefined ? undefined : { id, config, signed: payload.deposit }
   /** The call that it is to pay for and the key of that, once they are known. */
   let bought: { readonly call: string; readonly key: string } | undefined
-
-  const correct = (
-    account: ChannelAccount | undefined,
-    mirror: ChannelMirror,
-    code: Refusal['code'],
-    detail: string,
-    leastDeposit?: bigint,
-  ): Refusal => corrective(network.id, id, account, mirror, { code, detail, leastDeposit })
-
-  /** Whether the voucher continues the channel where it stands. */
-  const fits = (account: ChannelAccount | undefined, mirror: ChannelMirror): Refusal | undefined => {
-    const charged = chargedOf(account, mirror)
-    if (charged + amount === ceiling) return undefined
-    const isBelow = ceiling <= BigInt(mirror.claimed)
-    return correct(
-      account,
-      mirror,
-      isBelow
-        ? 'invalid_batch_settlement_evm_cumulative_below_claimed'
-        : 'invalid_batch_settlement_evm_cumulative_amount_mismatch',
-      `the channel was charged ${charged} so far; a voucher for this call has the ceiling ${charged + amount}, not ${ceiling}`,
-    )
-  }
-
-  /** Whether the channel holds what the voucher promises; `added`: what a deposit brings. */
-  const covers = (
-    account: ChannelAccount | undefined,
-    mirror: ChannelMirror,
-    added: bigint,
-  ): Refusal | undefined => {
-    const held = usable(mirror) - reserved(account)
-    if (ceiling <= held + added) return undefined
-    // Clients that are told of a mismatch read the balance and top the channel up; told of anything else, they give up.
-    return correct(
-      account,
-      mirror,
-      'invalid_batch_settlement_evm_cumulative_amount_mismatch',
-      `the channel holds ${held}, which is less than the ceiling ${ceiling}: add a deposit`,
-      ceiling - held > on.terms.leastDeposit ? ceiling - held : undefined,
-    )
-  }
 
   return {
     key: keyOf(id, network.id, ceiling, 0, ''),
@@ -134,37 +99,12 @@ export function channelPayment(
       const { account } = await readAccount(ledger, network.id, id)
       // Until the call is known, it may be one whose answer is lost.
       if (bought === undefined && account?.last?.ceiling === ceiling.toString()) return undefined
-      let mirror = await mirrored(on, id)
-      if (mirror === undefined) return CANNOT_READ
-      const misfit = fits(account, mirror)
-      if (misfit !== undefined) return misfit
-      const added = BigInt(deposit?.signed.amount ?? 0)
-      // Its payer may have added a deposit by itself.
-      if (covers(account, mirror, added) !== undefined) mirror = (await refresh(on, id)) ?? mirror
-      const uncovered = covers(account, mirror, added)
-      if (uncovered !== undefined) return uncovered
-      // Where it holds less than it owes, nothing but a deposit lets it be claimed.
-      const isShort = deposit !== undefined && chargedOf(account, mirror) > BigInt(mirror.balance)
-      if (!isShort && ceiling - BigInt(mirror.claimed) > mostUnclaimed(on, mirror, amount))
-        return OWES_TOO_MUCH
-      if (deposit === undefined) return undefined
-      const simulated = await simulateDeposit(on, deposit)
-      if (simulated.kind === 'refused') return simulated.refusal
-      if (simulated.kind === 'passed') return undefined
-      mirror = await refresh(on, id)
-      return mirror === undefined ? CANNOT_READ : covers(account, mirror, 0n)
+      return simulate(on, sent, account, deposit)
     },
-    // Clients sign again when they are told where the channel stands; told that it is busy, they give up.
     busy: async () => {
       const { account } = await readAccount(ledger, network.id, id)
       const mirror = await mirrored(on, id)
-      if (mirror === undefined) return CANNOT_READ
-      return correct(
-        account,
-        mirror,
-        'invalid_batch_settlement_evm_cumulative_amount_mismatch',
-        'another call of this channel is being worked on; nothing was charged for this one',
-      )
+      return mirror === undefined ? CANNOT_READ : busyAt(sent, { account, mirror })
     },
     release: () => undefined,
     commit: async (charged): Promise<Charge> => {
@@ -175,29 +115,16 @@ export function channelPayment(
         ;({ transaction } = done)
       }
       const stored = await readAccount(ledger, network.id, id)
-      const { account } = stored
       const mirror = await mirrored(on, id)
       if (mirror === undefined) return { kind: 'failed', refusal: CANNOT_READ }
-      const refusal = fits(account, mirror) ?? covers(account, mirror, 0n)
+      const standing = { account: stored.account, mirror }
+      const refusal =
+        misfitOf(sent, standing) ??
+        shortfallOf(sent, standing, { added: 0n, leastDeposit: on.terms.leastDeposit })
       if (refusal !== undefined) return { kind: 'failed', refusal }
-      const before = chargedOf(account, mirror)
-      const total = before + charged
-      const charges = account?.charges ?? 0
-      // A voucher is kept for what was charged, and no further one: claims make it public, and it pays for a call.
-      const isCovered = total <= BigInt(account?.voucher?.ceiling ?? mirror.claimed)
-      const { setAside: _setAside, unclaimedSince, ...kept } = account ?? {}
-      const isUnclaimed = total > BigInt(mirror.claimed)
-      const since = before > BigInt(mirror.claimed) ? unclaimedSince : undefined
-      const next: ChannelAccount = {
-        ...kept,
-        config,
-        charged: total.toString(),
-        ...(isCovered ? {} : { voucher: { ceiling: ceiling.toString(), signature: voucher.signature } }),
-        charges: charges + 1,
-        last: { ceiling: ceiling.toString(), ...(bought ?? UNNAMED) },
-        isProven: account?.isProven === true || deposit !== undefined,
-        ...(isUnclaimed ? { unclaimedSince: since ?? on.clock.now() } : {}),
-      }
+      const hasDeposit = deposit !== undefined
+      const purchase = { config, voucher, charged, bought: bought ?? UNNAMED, hasDeposit }
+      const next = accountAfter(standing, { ...purchase, now: on.clock.now() })
       const receipt = {
         transaction: '',
         network: network.id,
@@ -205,7 +132,7 @@ export function channelPayment(
         amount: charged.toString(),
         extra: {
           chargedAmount: charged.toString(),
-          channelState: channelState(id, mirror, total.toString()),
+          channelState: channelState(id, mirror, next.charged),
           ...(deposit !== undefined && transaction !== undefined
             ? { deposit: [transaction, deposit.signed.amount] }
             : {}),
@@ -214,6 +141,37 @@ export function channelPayment(
       return { kind: 'charged', receipt, state: changeAccount(stored, next) }
     },
   }
+}
+
+/** Whether the voucher would be taken now, with its deposit. */
+async function simulate(
+  on: ChannelNetwork,
+  sent: SentVoucher,
+  account: ChannelAccount | undefined,
+  deposit: Deposit | undefined,
+): Promise<Refusal | undefined> {
+  const { leastDeposit } = on.terms
+  let mirror = await mirrored(on, sent.id)
+  if (mirror === undefined) return CANNOT_READ
+  const misfit = misfitOf(sent, { account, mirror })
+  if (misfit !== undefined) return misfit
+  const added = BigInt(deposit?.signed.amount ?? 0)
+  // Its payer may have added a deposit by itself.
+  if (shortfallOf(sent, { account, mirror }, { added, leastDeposit }) !== undefined)
+    mirror = (await refresh(on, sent.id)) ?? mirror
+  const shortfall = shortfallOf(sent, { account, mirror }, { added, leastDeposit })
+  if (shortfall !== undefined) return shortfall
+  // Where it holds less than it owes, nothing but a deposit lets it be claimed.
+  const isShort = deposit !== undefined && chargedOf(account, mirror) > BigInt(mirror.balance)
+  if (!isShort && sent.ceiling - BigInt(mirror.claimed) > mostUnclaimed(on, mirror, sent.amount))
+    return OWES_TOO_MUCH
+  if (deposit === undefined) return undefined
+  const simulated = await simulateDeposit(on, deposit)
+  if (simulated.kind === 'refused') return simulated.refusal
+  if (simulated.kind === 'passed') return undefined
+  mirror = await refresh(on, sent.id)
+  if (mirror === undefined) return CANNOT_READ
+  return shortfallOf(sent, { account, mirror }, { added: 0n, leastDeposit })
 }
 
 /** Every payment is given its call before it is charged. */
@@ -245,59 +203,6 @@ const OWES_TOO_MUCH: Refusal = {
   code: 'payer_limit_reached',
   detail: 'the channel owes as much as it may until it is claimed; nothing was charged',
   retryAfter: 10,
-}
-
-/** Whether the channel is one that this service claims from. */
-export function checkConfig(
-  { network, payTo, terms, authorizers }: ChannelNetwork,
-  { config, voucher }: Pick<ChannelPayload, 'config' | 'voucher'>,
-): Refusal | undefined {
-  const [authorizer = ''] = authorizers.keys()
-  if (channelIdOf(config, network.chainId) !== voucher.channelId)
-    return refuse(
-      'invalid_batch_settlement_evm_channel_id_mismatch',
-      'voucher.channelId is not the id of channelConfig',
-    )
-  if (!sameAddress(config.receiver, payTo) || !sameAddress(config.receiverAuthorizer, authorizer))
-    return refuse(
-      'invalid_batch_settlement_evm_receiver_mismatch',
-      'receiver and receiverAuthorizer are not those of the offer',
-    )
-  if (!sameAddress(config.token, network.token.address))
-    return refuse('invalid_batch_settlement_evm_token_mismatch', 'token is not the asset of the offer')
-  if (config.withdrawDelay * 1000 !== terms.withdrawDelay)
-    return refuse(
-      'invalid_batch_settlement_evm_withdraw_delay_mismatch',
-      'withdrawDelay is not the one of the offer',
-    )
-  if (/^0x0+$/.test(config.payerAuthorizer))
-    return refuse(
-      'invalid_batch_settlement_evm_voucher_signature',
-      'payerAuthorizer is zero: vouchers of contract wallets are not accepted; name a key',
-    )
-  return undefined
-}
-
-/**
- * Whether the key of the channel has signed the voucher, in the one form that the contract reads: it would refuse a whole
- * claim because of any other. The key is that of the voucher’s channel only when the id of the channel follows from it.
- */
-export function isAuthorized(
-  { network }: ChannelNetwork,
-  { config, voucher }: Pick<ChannelPayload, 'config' | 'voucher'>,
-): boolean {
-  const { signature, channelId, ceiling } = voucher
-  if (!/(1b|1c)$/.test(signature) || channelIdOf(config, network.chainId) !== channelId) return false
-  const split = splitSignature(signature)
-  if (split === undefined) return false
-  const signer = recoverSigner(voucherDigest(channelId, ceiling, network.chainId), split)
-  return signer !== undefined && sameAddress(signer, config.payerAuthorizer)
-}
-
-export const BAD_VOUCHER: Refusal = {
-  code: 'invalid_batch_settlement_evm_voucher_signature',
-  detail:
-    'the signature is not the one of payerAuthorizer for this voucher, as 65 bytes with the smaller s and v 27 or 28',
 }
 
 const BAD_DEPOSIT: Refusal = {
