@@ -179,9 +179,7 @@ export async function openMppService(more: Readonly<Record<string, string>> = {}
     recipient,
     secret,
     restart: async () => {
-      const gone = new Promise((resolve) => server.process.once('exit', resolve))
-      server.process.kill('SIGKILL')
-      await gone
+      await server.kill()
       server = await start()
     },
     close: async () => {

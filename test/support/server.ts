@@ -40,6 +40,10 @@ export interface RunningServer {
   readonly log: () => readonly LogLine[]
   /** Resolves when the output matches. */
   readonly said: (pattern: RegExp) => Promise<void>
+  /** Resolves to its exit code once it has ended; null after a signal. */
+  readonly ended: Promise<number | null>
+  /** SIGKILL, unless it has ended already. */
+  kill(): Promise<void>
   /** SIGTERM, and SIGKILL if that takes longer than ten seconds; removes the data directory. */
   stop(): Promise<number | null>
 }
@@ -73,6 +77,7 @@ export async function startServer({
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   )
+  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
   let output = ''
   let part = ''
   const lines: LogLine[] = []
@@ -100,8 +105,8 @@ export async function startServer({
         resolve()
       }
       listeners.add(look)
-      child.once('exit', (code, signal) =>
-        reject(new Error(`the server ${describeExit(code, signal)}:\n${output}`)),
+      void ended.then((code) =>
+        reject(new Error(`the server ${describeExit(code, child.signalCode)}:\n${output}`)),
       )
       look()
     })
@@ -109,7 +114,7 @@ export async function startServer({
     child.kill('SIGKILL')
   }
   process.once('exit', end)
-  child.once('exit', () => process.off('exit', end))
+  void ended.then(() => process.off('exit', end))
   await said(/^listening on (\S+)$/m)
   // Its log comes by another pipe than its standard output.
   if (program === MAIN && !('LOG_LEVEL' in env || 'FORCE_COLOR' in env))
@@ -122,14 +127,16 @@ export async function startServer({
     output: () => output,
     log: () => lines,
     said,
+    ended,
+    kill: async () => {
+      child.kill('SIGKILL')
+      await ended
+    },
     stop: async () => {
-      if (child.exitCode === null && child.signalCode === null) {
-        const exited = once(child, 'exit')
-        child.kill('SIGTERM')
-        const timer = setTimeout(() => child.kill('SIGKILL'), 10_000)
-        await exited
-        clearTimeout(timer)
-      }
+      child.kill('SIGTERM')
+      const timer = setTimeout(() => child.kill('SIGKILL'), 10_000)
+      await ended
+      clearTimeout(timer)
       if (dataDir === undefined) rmSync(directory, { recursive: true, force: true })
       return child.exitCode
     },

@@ -97,9 +97,7 @@ export async function openShop(
       return key
     },
     restart: async (meanwhile) => {
-      const gone = new Promise((resolve) => server.process.once('exit', resolve))
-      server.process.kill('SIGKILL')
-      await gone
+      await server.kill()
       await meanwhile?.()
       server = await start()
     },

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -94,12 +93,11 @@ export async function openCluster(settings: ClusterSettings): Promise<Cluster> {
     openLedger: () => store.open(),
     url: (index) => serverAt(index).url,
     kill: async (index) => {
-      const { process, output } = serverAt(index)
+      const server = serverAt(index)
+      const { process, output } = server
       if (process.exitCode !== null || process.signalCode !== null)
         throw new Error(`a process has ended by itself:\n${output().slice(-2_000)}`)
-      const exit = once(process, 'exit')
-      process.kill('SIGKILL')
-      await exit
+      await server.kill()
       outputs.push(output())
       await start(index)
     },

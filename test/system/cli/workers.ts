@@ -184,8 +184,7 @@ export const handlers = { state: async () => ({ source: [{ name: 'computed' }], 
 `,
   )
   const server = await serveUnpaid(t, catalog, ['--handlers', handlers, '--workers', '2'])
-  const code = await new Promise((resolve) => server.process.once('exit', resolve))
-  t.equal(code, 1)
+  t.equal(await server.ended, 1)
   t.match(server.output(), /there is no room for a second one/)
 })
 

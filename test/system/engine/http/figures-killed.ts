@@ -1,5 +1,4 @@
 import t from 'tap'
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -37,9 +36,7 @@ t.test('keeps the figures of all but the last seconds after a power cut', async 
     { name: 'free /sample/ping', answers: 1 },
     { name: 'sold ping', unpaid: 3 },
   ])
-  const gone = once(server.process, 'exit')
-  server.process.kill('SIGKILL')
-  await gone
+  await server.kill()
   const next = await start()
   t.teardown(() => next.stop())
   const routes = items(at(await askJson(`${next.url}/status.json`), 'routes'))

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -375,9 +374,7 @@ for (const place of places)
         return { ...buyer, key, payment, sending }
       }),
     )
-    const dead = once(place.server.process, 'exit')
-    place.server.process.kill('SIGKILL')
-    await dead
+    await place.server.kill()
     place.server = await start(place.dataDir, place.env)
     await Promise.all(
       killed.map(async ({ setup, operation, stage, n, key, payment, sending }) => {

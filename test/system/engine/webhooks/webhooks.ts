@@ -115,8 +115,7 @@ t.test('tells of each sale, signed, whatever becomes of receiver and server in b
   sold.push(await buy(first))
   await receiver.close()
   sold.push(await buy(first))
-  first.process.kill('SIGKILL')
-  await once(first.process, 'exit')
+  await first.kill()
 
   const second = await open()
   t.teardown(() => second.stop())

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { paymentId } from '../../../../src/engine/ledger/payment-lifecycle.ts'
@@ -86,9 +85,7 @@ t.test(
     t.equal((await send(work(21), payment.header)).status, 200)
     t.equal(await chargesOf(payment), 1)
     await shop.onchain.setMining('manual')
-    const gone = once(shop.server.process, 'exit')
-    shop.server.process.kill('SIGKILL')
-    await gone
+    await shop.server.kill()
     await shop.onchain.undo(1)
     t.equal(await chargesOf(payment), 0, 'the block is gone')
     const sent = called('eth_sendRawTransaction')

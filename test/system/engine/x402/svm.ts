@@ -185,7 +185,7 @@ t.test(
       )
     const answer = await pay(first)
     t.equal(await pay(first), answer)
-    first.process.kill('SIGKILL')
+    await first.kill()
     const second = await serve(OWN, folder)
     t.teardown(() => second.stop())
     t.equal(await pay(second), answer)

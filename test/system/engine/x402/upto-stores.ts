@@ -204,13 +204,9 @@ for (const store of ['lmdb', 'redis'] as const)
           const challenge = await challengeOf(`${again.url}/paid/work`)
           t.equal((await accepted(11, (await signPermit(challenge, await wallet(shop))).header)).status, 200)
           const { header } = await signPermit(challenge, await wallet(shop))
-          const gone = new Promise((resolve) => again.process.once('exit', resolve))
-          shop.upstream.during(async () => {
-            again.process.kill('SIGKILL')
-            await gone
-          })
+          shop.upstream.during(() => again.kill())
           const answer = send(`${shop.url}/paid/work?n=12`, header)
-          await gone
+          await again.ended
           shop.upstream.during(async () => {})
           third = await shop.branch({ SETTLER_PRIVATE_KEY: otherKey })
           t.equal((await answer).status, 200)
@@ -220,9 +216,7 @@ for (const store of ['lmdb', 'redis'] as const)
         await t.test('are charged once when both processes are killed after the hand-over', async (t) => {
           const challenge = await challengeOf(`${third.url}/paid/work`)
           const { header } = await signPermit(challenge, await wallet(shop))
-          const gone = new Promise((resolve) => third.process.once('exit', resolve))
-          third.process.kill('SIGKILL')
-          await gone
+          await third.kill()
           const lost = send(`${shop.url}/paid/work?n=13`, header).then(
             () => 'answered',
             () => 'lost',
