@@ -41,8 +41,12 @@ export class Deliveries {
     this.#settings = settings
   }
 
-  /** Must be called before the answer is written. Until `recorded` resolves, the record belongs to the purchase. */
-  watch({ req: { socket }, res }: Context, record: PaymentRecord, recorded?: Promise<void>): void {
+  /** Must end before the answer is written. Until `recorded` resolves, the record belongs to the purchase. */
+  async watch(
+    { req: { socket }, res }: Pick<Context, 'req' | 'res'>,
+    record: PaymentRecord,
+    recorded?: Promise<void>,
+  ): Promise<void> {
     if (recorded !== undefined) this.#recorded.set(record, this.#settings.tasks.add(recorded))
     if (!this.#onTheirWay.has(socket)) socket.once('close', () => this.#lost(socket))
     if (!this.#onTheirWay.has(res)) {
@@ -52,6 +56,8 @@ export class Deliveries {
       })
     }
     for (const way of [socket, res]) this.#onTheirWay.set(way, this.#on(way).add(record))
+    // A busy process has not read yet who has left: the second turn of the event loop is after it has.
+    for (let turn = 0; turn < 2; turn += 1) await setImmediate()
     if (socket.destroyed) this.#lost(socket)
   }
 
@@ -66,6 +72,8 @@ export class Deliveries {
   #finished(socket: Socket, response: ServerResponse): void {
     const { tasks, trustProxy } = this.#settings
     if (!trustProxy) {
+      // A client that has left at that moment closes normally as far as its last bytes tell; a write finds out.
+      if (socket.writable) socket.write('')
       // A connection that was closed normally after the last byte has delivered the answer: `curl` does that.
       tasks.later(DELIVERED_MS, async () => {
         // A process that was busy or suspended meanwhile runs its timers before it reads what its connections have brought.

@@ -178,7 +178,7 @@ function toolCaller(
     settings.observe?.(
       accessOf(ctx, call.name, { ...answered, operation: tool.served.operation }, settings.now() - began),
     )
-    if (answered.delivered !== undefined) settings.deliveries.watch(ctx, answered.delivered)
+    if (answered.delivered !== undefined) await settings.deliveries.watch(ctx, answered.delivered)
     return answered.reply.result
   }
 }

@@ -117,7 +117,7 @@ function serveRoute(
     const answering = isPaid ? servePaid(settings, request) : serveFree(settings, request)
     const { reply, delivered, recorded } =
       answering instanceof Promise ? await tasks.add(answering) : answering
-    if (delivered !== undefined) deliveries.watch(ctx, delivered, recorded)
+    if (delivered !== undefined) await deliveries.watch(ctx, delivered, recorded)
     respond(ctx, isPaid && reply.status === 402 ? negotiate(request, reply) : reply)
   }
 }

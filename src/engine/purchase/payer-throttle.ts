@@ -1,9 +1,24 @@
+import type { Refusal } from '../base/errors.ts'
 import { FAILURES_CLOSE_MS, UPFRONT_MS } from '../base/money-times.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import type { PaymentRecord } from '../ledger/payment-record.ts'
+import { SETTLEMENT_FAILED } from '../payment/settlement.ts'
 
 /** Records that a payer could not be charged after the work. */
 export async function noteFailure(ledger: Ledger, payer: string, id: string, now: number): Promise<void> {
   await ledger.addExpiring(nameOf(payer), `${now} ${id}`, now + UPFRONT_MS + FAILURES_CLOSE_MS)
+}
+
+/**
+ * Whether a payment that was sent has failed for its payer. One that was in no block until it expired has not: the network
+ * or our own account was late, and whose balance is gone is seen before that.
+ */
+export function isPayersFailure(
+  { validBefore }: Pick<PaymentRecord, 'validBefore'>,
+  { code }: Refusal,
+  now: number,
+): boolean {
+  return code !== SETTLEMENT_FAILED.refusal.code || now < validBefore
 }
 
 /** Whether a payer has to pay before the work. */

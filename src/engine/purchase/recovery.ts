@@ -9,7 +9,7 @@ import { settlementOfFreeWork } from './free-work.ts'
 import { isRedeliverable } from './redelivery.ts'
 import type { Store } from './request.ts'
 import { finishWrite } from './settlement-flow.ts'
-import { noteFailure } from './payer-throttle.ts'
+import { isPayersFailure, noteFailure } from './payer-throttle.ts'
 import { noteUnpaid } from './payer-credit.ts'
 
 export interface RecoveryDeps extends LeaseContext {
@@ -137,7 +137,8 @@ export async function conclude(
           ),
         )
       // What nobody has sent has not failed for its payer; what was refused is counted where its buyer waits.
-      if (answer !== undefined && dispatch !== undefined && dispatch.kind !== 'handed over')
+      const wasSent = dispatch !== undefined && dispatch.kind !== 'handed over'
+      if (answer !== undefined && wasSent && isPayersFailure(record, settlement.refusal, now()))
         await noteFailure(ledger, payer, id, now()).catch(report)
       // The payment may arrive again and be charged until it expires: the answer is kept for it.
       if (answer !== undefined && now() < payableUntil(record)) return lease.keepForRetry()

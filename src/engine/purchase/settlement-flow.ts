@@ -22,7 +22,7 @@ import { takeCredit, type Credit } from './payer-credit.ts'
 import type { PurchaseResult, Paid } from './result.ts'
 import { lateReceipt, storeLate } from './late-receipt.ts'
 import { recordStream } from './stream.ts'
-import { isThrottled, noteFailure } from './payer-throttle.ts'
+import { isPayersFailure, isThrottled, noteFailure } from './payer-throttle.ts'
 import { tooLate, timeToWork } from './settle-order.ts'
 
 /** States in which money may have moved: a fault then leaves the outcome unknown. */
@@ -460,7 +460,7 @@ async function fail(
   const record = await lease.void()
   if (answer === undefined && opened === undefined) return { kind: 'refused', refusal }
   await finishWrite(deps, lease, request.fulfillment.store, 'abort')
-  await countFailure(deps, record)
+  if (isPayersFailure(record, refusal, deps.now())) await countFailure(deps, record)
   return { kind: 'settlementFailed', record, refusal }
 }
 

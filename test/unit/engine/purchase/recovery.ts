@@ -243,9 +243,20 @@ t.test('counts a settlement that recovery finds failed against its payer, once',
   await sweep(shop)
   t.notOk(await throttled(), 'one payment')
   const key = 'test:two'
-  await leave(shop, 'settling', { payer: 'buyer', key, id: paymentId(key), due: END })
+  await leave(shop, 'settling', { payer: 'buyer', key, id: paymentId(key), due: END, validBefore: END + 1 })
   await sweep(shop)
   t.ok(await throttled())
+})
+
+t.test('holds nothing against a payer whose payments were in no block until they expired', async (t) => {
+  const shop = await openShop(t)
+  shop.bank.resolution = FAILED
+  for (const key of ['test:one', 'test:two'])
+    await leave(shop, 'settling', { payer: 'buyer', key, id: paymentId(key), due: END })
+  shop.clock.now = END
+  await sweep(shop)
+  for (const key of ['test:one', 'test:two']) t.match(await shop.ledger.get(key), { state: 'voided' })
+  t.notOk(await isThrottled(shop.ledger, 'buyer', END))
 })
 
 t.test('settles a payment once that two processes recover', async (t) => {
