@@ -7,6 +7,7 @@ import {
   openChannelShop,
   send,
 } from '../../../support/channels.ts'
+import { at } from '../../../support/documents.ts'
 import { depositNonce } from '../../../../src/engine/x402/batch-settlement-evm/typed-data.ts'
 import { addressOf, randomKey, readHeader, type Challenge, type Hex } from '../../../support/payment.ts'
 
@@ -65,6 +66,23 @@ t.test('sells work that is charged before it is begun', async (t) => {
     const response = await buyer.fetch(`${shop.url}/paid/first?n=${n}`)
     t.equal(response.status, 200, await response.text())
   }
+})
+
+t.test('does the work that is owed for the next voucher for the same call, uncharged', async (t) => {
+  const buyer = channelClient(await shop.wallet(), shop.chain.rpcUrl)
+  const url = `${shop.url}/paid/first?n=7`
+  const charged = (response: Response) =>
+    at(readHeader(response, 'payment-response'), 'extra', 'channelState')
+  t.equal((await buyer.fetch(`${shop.url}/paid/first?n=6`)).status, 200)
+  shop.upstream.during(() => Promise.reject(new Error('as the test says')))
+  t.match(await (await buyer.fetch(url)).json(), { charged: 'yes' })
+  shop.upstream.during(async () => {})
+  const again = await buyer.fetch(url)
+  t.match(await again.json(), { n: 7 })
+  t.match(charged(again), { chargedCumulativeAmount: '2000' }, 'for the first of the two payments')
+  const next = await buyer.fetch(`${shop.url}/paid/first?n=8`)
+  t.match(await next.json(), { n: 8 })
+  t.match(charged(next), { chargedCumulativeAmount: '3000' })
 })
 
 t.test('charges metered work what it has used, and at most its ceiling', async (t) => {
