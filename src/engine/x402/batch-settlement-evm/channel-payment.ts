@@ -12,13 +12,7 @@ import {
   type Requirements,
 } from '../requirements.ts'
 import type { SchemePayment } from '../scheme.ts'
-import {
-  accountName,
-  changeAccount,
-  chargedOf,
-  readAccount,
-  type ChannelAccount,
-} from './channel-account.ts'
+import { accountName, changeAccount, chargedOf, readAccount, type ChannelAccount } from './channel-account.ts'
 import type { ChannelMirror } from './channel-mirror.ts'
 import { creditOf, type ChannelNetwork } from './channel-network.ts'
 import type { ChannelPayload } from './channel-payload.ts'
