@@ -94,7 +94,8 @@ export interface Ledger {
 
 /**
  * One compare-and-set: `next` takes the place of `previous`, or nothing does. `next.version` is `previous.version + 1`;
- * key and time of creation stay, and the identifier stays or goes. No record is in one commit twice.
+ * key and time of creation stay, and the identifier stays or goes. No record is in one commit twice. `previous` is what the
+ * store had, not what it may have missed: the totals change by the difference.
  */
 export interface Change {
   readonly previous: PaymentRecord
