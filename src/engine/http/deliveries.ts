@@ -56,7 +56,7 @@ export class Deliveries {
       })
     }
     for (const way of [socket, res]) this.#onTheirWay.set(way, this.#on(way).add(record))
-    // A busy process has not read yet who has left: the second turn of the event loop is after it has.
+    // A busy process may not have read yet that the client has left. After two turns of the event loop it has.
     for (let turn = 0; turn < 2; turn += 1) await setImmediate()
     if (socket.destroyed) this.#lost(socket)
   }
@@ -72,7 +72,7 @@ export class Deliveries {
   #finished(socket: Socket, response: ServerResponse): void {
     const { tasks, trustProxy } = this.#settings
     if (!trustProxy) {
-      // A client that has left at that moment closes normally as far as its last bytes tell; a write finds out.
+      // The connection of a client that left just before ends like any other, but an empty write fails on it.
       if (socket.writable) socket.write('')
       // A connection that was closed normally after the last byte has delivered the answer: `curl` does that.
       tasks.later(DELIVERED_MS, async () => {
