@@ -19,6 +19,7 @@ import { exampleAnswer } from '../../src/engine/documents/answer-example.ts'
 import { listening } from '../support/http.ts'
 import { randomKey, readHeader } from '../support/payment.ts'
 import { shippedCatalog } from '../support/shipped-catalog.ts'
+import { until } from '../support/until.ts'
 import { at, items } from '../support/documents.ts'
 import {
   atomic,
@@ -286,6 +287,9 @@ t.test('costs as little with channels, and with Solana among the four networks',
       FACILITATOR_URL: facilitator.url,
     },
   })
+  const offersSolana = async (): Promise<boolean> =>
+    JSON.stringify(readHeader(await wide.ask('/paid/ping'), 'payment-required')).includes(solana)
+  await until('the facilitator has said who pays the fees on Solana', offersSolana)
   await isSmall(t, wide, [
     'batch-settlement eip155:8453',
     'exact eip155:8453',
