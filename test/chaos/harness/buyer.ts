@@ -127,20 +127,7 @@ function attempts(settings: BuyerSettings, purchase: Purchase): () => Promise<vo
   // A new payment for a call with effects is a second purchase: only the same payment identifies the first.
   switch (purchase.route.hasEffect ? 'same-payment' : strategy) {
     case 'same-payment':
-      if (sign === undefined) {
-        // A client that signs by itself signs anew after any answer: what it has signed is sent again until it is refused.
-        let isRefused = false
-        return async () => {
-          const signed = [...purchase.payments.values()].at(-1)
-          if (signed === undefined || isRefused) {
-            isRefused = false
-            return stock()
-          }
-          const { url, init } = requestFor(purchase, anyUrl(), { [method.header]: signed })
-          const response = await transport(url, { ...init, signal: AbortSignal.timeout(MAX_REQUEST_MS) })
-          isRefused = response.status === 402
-        }
-      }
+      if (sign === undefined) return stock
       return async () => {
         const { url, init } = requestFor(purchase, anyUrl())
         header ??= await sign(url, key, (input) => transport(input, init))
