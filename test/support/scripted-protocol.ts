@@ -1,7 +1,4 @@
 import { systemEvery } from '../../src/engine/base/every.ts'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
 import type { Route } from '../../src/engine/catalog/catalog.ts'
@@ -11,7 +8,6 @@ import { LEASE_MS } from '../../src/engine/base/money-times.ts'
 import { buyerKeyOf } from '../../src/engine/ledger/payment-lifecycle.ts'
 import type { Ledger } from '../../src/engine/ledger/ledger.ts'
 import { writeAnswer } from '../../src/engine/ledger/answers.ts'
-import { openLmdbLedger } from '../../src/engine/ledger/lmdb/lmdb-ledger.ts'
 import {
   type Fulfillment,
   type PurchaseDeps,
@@ -28,6 +24,7 @@ import type { Settlement } from '../../src/engine/payment/settlement.ts'
 import { toMicros } from '../../src/engine/base/money.ts'
 import { compileRoutes, routeAt, fixedPriceOf } from './catalogs.ts'
 import { makeRecord } from './payment-records.ts'
+import { openTemporaryLedger } from './temporary-ledger.ts'
 
 export const NOW = 1_800_000_000_000
 export const KEY = 'test:one'
@@ -123,12 +120,7 @@ export interface Shop {
 
 /** The clock advances only when a test advances it; copies poll every other millisecond. */
 export async function openShop(t: Test): Promise<Shop> {
-  const directory = mkdtempSync(join(tmpdir(), 'ratecard-deps-'))
-  const lmdb = await openLmdbLedger(directory)
-  t.teardown(async () => {
-    await lmdb.close()
-    rmSync(directory, { recursive: true, force: true })
-  })
+  const lmdb = await openTemporaryLedger(t)
   const history: State[] = []
   const noted = (record: PaymentRecord): void => {
     if (history.at(-1) !== record.state) history.push(record.state)

@@ -37,7 +37,13 @@ export function channelPayment(
   const { config, voucher } = payload
   const { channelId: id, ceiling } = voucher
   const amount = BigInt(accepted.amount)
-  const sent: SentVoucher = { network: network.id, id, ceiling, amount }
+  const sent: SentVoucher = {
+    network: network.id,
+    id,
+    ceiling,
+    amount,
+    leastDeposit: on.terms.leastDeposit,
+  }
   const deposit: Deposit | undefined =
     payload.deposit === undefined ? undefined : { id, config, signed: payload.deposit }
   /** The call that it is to pay for and the key of that, once they are known. */
@@ -72,10 +78,10 @@ export function channelPayment(
       // The least deposit follows the prices: who has signed for an older one is not turned away. Both ways to make one are
       // taken, whichever is announced.
       if (!matches(accepted, withoutDeposit(asked), sameAddress))
-        return refuse(
-          'no_matching_requirements',
-          otherArguments(endpoint, accepted.amount, asked.amount) ?? NO_OFFER_OF_OURS,
-        )
+        return {
+          code: 'no_matching_requirements',
+          detail: otherArguments(endpoint, accepted.amount, asked.amount) ?? NO_OFFER_OF_OURS,
+        }
       return checkConfig(on, payload) ?? (deposit && checkDeposit(on, deposit, Math.floor(now / 1000)))
     },
     verify: async () => {
@@ -112,9 +118,7 @@ export function channelPayment(
       const mirror = await mirrored(on, id)
       if (mirror === undefined) return { kind: 'failed', refusal: CANNOT_READ }
       const standing = { account: stored.account, mirror }
-      const refusal =
-        misfitOf(sent, standing) ??
-        shortfallOf(sent, standing, { added: 0n, leastDeposit: on.terms.leastDeposit })
+      const refusal = misfitOf(sent, standing) ?? shortfallOf(sent, standing, 0n)
       if (refusal !== undefined) return { kind: 'failed', refusal }
       const hasDeposit = deposit !== undefined
       const purchase = { config, voucher, charged, bought: bought ?? UNNAMED, hasDeposit }
@@ -144,16 +148,15 @@ async function simulate(
   account: ChannelAccount | undefined,
   deposit: Deposit | undefined,
 ): Promise<Refusal | undefined> {
-  const { leastDeposit } = on.terms
   let mirror = await mirrored(on, sent.id)
   if (mirror === undefined) return CANNOT_READ
   const misfit = misfitOf(sent, { account, mirror })
   if (misfit !== undefined) return misfit
   const added = BigInt(deposit?.signed.amount ?? 0)
   // Its payer may have added a deposit by itself.
-  if (shortfallOf(sent, { account, mirror }, { added, leastDeposit }) !== undefined)
+  if (shortfallOf(sent, { account, mirror }, added) !== undefined)
     mirror = (await refresh(on, sent.id)) ?? mirror
-  const shortfall = shortfallOf(sent, { account, mirror }, { added, leastDeposit })
+  const shortfall = shortfallOf(sent, { account, mirror }, added)
   if (shortfall !== undefined) return shortfall
   // Where it holds less than it owes, nothing but a deposit lets it be claimed.
   const isShort = deposit !== undefined && chargedOf(account, mirror) > BigInt(mirror.balance)
@@ -165,7 +168,7 @@ async function simulate(
   if (simulated.kind === 'passed') return undefined
   mirror = await refresh(on, sent.id)
   if (mirror === undefined) return CANNOT_READ
-  return shortfallOf(sent, { account, mirror }, { added: 0n, leastDeposit })
+  return shortfallOf(sent, { account, mirror }, 0n)
 }
 
 /** Every payment is given its call before it is charged. */
@@ -205,7 +208,3 @@ const BAD_DEPOSIT: Refusal = {
 }
 
 const NO_OFFER_OF_OURS = '"accepted" is not one of the offers made here'
-
-function refuse(code: Refusal['code'], detail: string): Refusal {
-  return { code, detail }
-}

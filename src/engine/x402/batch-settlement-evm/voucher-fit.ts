@@ -4,13 +4,16 @@ import { chargedOf, reserved, type ChannelAccount } from './channel-account.ts'
 import { usable, type ChannelMirror } from './channel-mirror.ts'
 import { corrective } from './wire.ts'
 
-/** A voucher, and the most that its call may cost; in atomic units. */
+/** A voucher as it came, and its terms; in atomic units. */
 export interface SentVoucher {
   /** CAIP-2. */
   readonly network: string
   readonly id: ChannelId
   readonly ceiling: bigint
+  /** The most that its call may cost. */
   readonly amount: bigint
+  /** What a deposit has at least. */
+  readonly leastDeposit: bigint
 }
 
 /** Where a channel stands: what was bought through it, and what the chain holds. */
@@ -32,14 +35,11 @@ export function misfitOf(voucher: SentVoucher, { account, mirror }: ChannelStand
   })
 }
 
-/**
- * Why the channel does not hold what the voucher promises. `added`: what a deposit brings; `leastDeposit`: what one has to
- * bring anyway; in atomic units.
- */
+/** Why the channel does not hold what the voucher promises. `added`: what a deposit brings, in atomic units. */
 export function shortfallOf(
-  { network, id, ceiling }: SentVoucher,
+  { network, id, ceiling, leastDeposit }: SentVoucher,
   { account, mirror }: ChannelStanding,
-  { added, leastDeposit }: { readonly added: bigint; readonly leastDeposit: bigint },
+  added: bigint,
 ): Refusal | undefined {
   const held = usable(mirror) - reserved(account)
   if (ceiling <= held + added) return undefined

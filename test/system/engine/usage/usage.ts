@@ -1,28 +1,15 @@
 import t, { type Test } from 'tap'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { LedgerError } from '../../../../src/engine/base/errors.ts'
 import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
-import { openLmdbLedger } from '../../../../src/engine/ledger/lmdb/lmdb-ledger.ts'
 import { openRedisLedger } from '../../../../src/engine/ledger/redis/redis-ledger.ts'
 import { KEYS } from '../../../../src/engine/ledger/redis/redis-scripts.ts'
 import { UsageStore } from '../../../../src/engine/usage/usage-store.ts'
 import { answersIn } from '../../../../src/engine/usage/latency.ts'
 import { redisAbsence, startRedis } from '../../../support/redis.ts'
+import { openTemporaryLedger } from '../../../support/temporary-ledger.ts'
 
 const DAY = 86_400_000
 const NOON = Date.parse('2026-11-21T12:00:00Z')
-
-async function openLmdb(t: Test): Promise<Ledger> {
-  const directory = mkdtempSync(join(tmpdir(), 'ratecard-usageStore-'))
-  const ledger = await openLmdbLedger(directory)
-  t.teardown(async () => {
-    await ledger.close()
-    rmSync(directory, { recursive: true, force: true })
-  })
-  return ledger
-}
 
 async function openRedis(t: Test): Promise<Ledger> {
   const redis = await startRedis()
@@ -124,7 +111,7 @@ function testUsageStore(name: string, open: (t: Test) => Promise<Ledger>): void 
   })
 }
 
-testUsageStore('lmdb', openLmdb)
+testUsageStore('lmdb', openTemporaryLedger)
 const absence = redisAbsence()
 if (absence === undefined) testUsageStore('redis', openRedis)
 else t.comment(absence)
@@ -149,7 +136,7 @@ t.test('redis: expires what is unread, so that payments keep their space', unrea
 })
 
 t.test('writes what is counted during a write with the next one', async (t) => {
-  const ledger = await openLmdb(t)
+  const ledger = await openTemporaryLedger(t)
   let during = (): void => undefined
   const slow: Ledger = {
     ...ledger,
@@ -172,7 +159,7 @@ t.test('writes what is counted during a write with the next one', async (t) => {
 })
 
 t.test('keeps every count while the store is away, even when it had stored them', async (t) => {
-  const ledger = await openLmdb(t)
+  const ledger = await openTemporaryLedger(t)
   let mood: 'well' | 'deaf' | 'mute' = 'deaf'
   const moody: Ledger = {
     ...ledger,
@@ -196,7 +183,7 @@ t.test('keeps every count while the store is away, even when it had stored them'
 })
 
 t.test('ends a failing state of a route by a success in any process', async (t) => {
-  const clock = openClock(await openLmdb(t))
+  const clock = openClock(await openTemporaryLedger(t))
   const [one, other] = [clock.start('one'), clock.start('other')]
   const inARow = async (): Promise<number | undefined> => {
     await one.write()

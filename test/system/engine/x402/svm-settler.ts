@@ -1,7 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { createKeyPairSignerFromPrivateKeyBytes } from '@solana/kit'
 import t from 'tap'
 import { encodeBase58 } from '../../../../src/engine/base/base58.ts'
@@ -11,7 +8,6 @@ import { FeeLosses } from '../../../../src/engine/chains/svm/fee-losses.ts'
 import { SpentFees } from '../../../../src/engine/chains/svm/spent-fees.ts'
 import { openSvmAccount } from '../../../../src/engine/base/svm-signature.ts'
 import { SvmChain } from '../../../../src/engine/chains/svm/svm-chain.ts'
-import { openLmdbLedger } from '../../../../src/engine/ledger/lmdb/lmdb-ledger.ts'
 import type { PaymentRecord, Dispatch } from '../../../../src/engine/ledger/payment-record.ts'
 import { PayerLimits } from '../../../../src/engine/x402/exact-evm/payer-limits.ts'
 import { createOwnSettler } from '../../../../src/engine/x402/exact-svm/own-settler.ts'
@@ -25,16 +21,12 @@ import {
 import { bentTransaction } from '../../../support/bent-svm.ts'
 import { makeRecord } from '../../../support/payment-records.ts'
 import { startSvmSale } from '../../../support/svm.ts'
+import { openTemporaryLedger } from '../../../support/temporary-ledger.ts'
 
 // Blocks are made when the test makes them.
 const sale = await startSvmSale({ blockMs: 3_600_000 })
 t.teardown(() => sale.chain.stop())
-const directory = mkdtempSync(join(tmpdir(), 'ratecard-svm-'))
-const ledger = await openLmdbLedger(directory)
-t.teardown(async () => {
-  await ledger.close()
-  rmSync(directory, { recursive: true, force: true })
-})
+const ledger = await openTemporaryLedger(t)
 
 const seed = randomBytes(32)
 const signer = await createKeyPairSignerFromPrivateKeyBytes(seed)
