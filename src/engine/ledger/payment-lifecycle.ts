@@ -225,10 +225,10 @@ export function queueOf({
   return over || receipt !== undefined ? 'cleanup' : 'money'
 }
 
-/** Answered or possibly charged, without a confirmed delivery. */
+/** Worked on, answered or possibly charged, without a confirmed delivery. */
 export function isUndelivered({ state, receipt, redeliver }: PaymentRecord): boolean {
   if (receipt !== undefined) return state !== 'sent' && redeliver > 0
-  return state === 'fulfilled' || state === 'settling' || state === 'unknown'
+  return state === 'reserved' || state === 'fulfilled' || state === 'settling' || state === 'unknown'
 }
 
 /** Charged before the work, which has not succeeded; remains so until a refund. */

@@ -1,10 +1,10 @@
 import { readAnswer } from '../ledger/answers.ts'
 import { acquireExpired } from '../ledger/lease.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
-import { identifierName } from '../ledger/payment-lifecycle.ts'
+import { identifierName, isLeased } from '../ledger/payment-lifecycle.ts'
 import type { Settlement } from '../payment/settlement.ts'
 import { type LeasedPurchase, type PurchaseDeps, type VerifiedPurchase } from './request.ts'
-import { type Answered, type PurchaseResult } from './result.ts'
+import type { Answered, PurchaseResult } from './result.ts'
 import { conclude, finishWrite, resume, withLease } from './settlement-flow.ts'
 
 /** How long a request waits for another one. */
@@ -27,6 +27,20 @@ export async function poll<T>(
   }
 }
 
+/** Makes a request count as a connection of a payment that another one works on: what it buys is charged, and kept for it. */
+export async function waitAsBuyer<T extends Found>(
+  { deps: { buyers }, request: { gone } }: VerifiedPurchase,
+  { id }: PaymentRecord,
+  wait: () => Promise<T>,
+): Promise<T> {
+  buyers.connect(id, gone, 'waiting')
+  const result = await wait().finally(() => buyers.disconnect(id, gone))
+  const found: Found = result
+  // The delivery to this connection is tracked too.
+  if (found.kind === 'answered' || found.kind === 'streaming') buyers.connect(found.record.id, gone, 'served')
+  return result
+}
+
 /** No answer was lost: the new payment buys one. */
 export interface NewPurchase {
   readonly kind: 'new'
@@ -46,8 +60,10 @@ export async function redeliverAny(
   const { payment } = request
   for (const record of undelivered) {
     if (record.key === payment.key || record.protocol !== payment.protocol.name) continue
-    if (isAnotherPurchase(purchase, record)) continue
-    const found = await poll(purchase, record, (current) => redeliver(purchase, current))
+    if (isAnotherPurchase(purchase, record) || isServedHere(deps, record)) continue
+    const found = await waitAsBuyer(purchase, record, () =>
+      poll(purchase, record, (current) => redeliver(purchase, current)),
+    )
     if (found.kind !== 'free') return found
   }
   return { kind: 'new', unsold: undelivered.find((record) => isUnsold(record, deps.now())) }
@@ -83,15 +99,19 @@ async function redeliver(
   return purchase.request.payment.protocol.isForAnother?.(record) ? undefined : endEarlier(purchase, record)
 }
 
+/** An answer for which a connected buyer of this process waits is not lost; of other processes nothing is known. */
+function isServedHere({ owner, buyers, now }: PurchaseDeps, record: PaymentRecord): boolean {
+  return record.owner === owner && isLeased(record, now()) && buyers.has(record.id)
+}
+
 /**
- * Possibly charged and not confirmed as delivered, from the dispatch on: the process that sent it may be dead. An
- * answer for which a connected buyer of this process waits is not lost; of other processes nothing is known.
+ * Not confirmed as delivered, and charged, or perhaps soon: the process that works on it may be dead, or its dispatch on the
+ * way to the store.
  */
-function mayBeLost({ owner, buyers, now }: PurchaseDeps, record: PaymentRecord): boolean {
-  const { id, state, receipt, leaseUntil } = record
-  if (record.owner === owner && leaseUntil > now() && buyers.has(id)) return false
+function mayBeLost({ now }: PurchaseDeps, record: PaymentRecord): boolean {
+  const { state, receipt } = record
   if (receipt !== undefined) return state !== 'sent' && isRedeliverable(record, now())
-  return state === 'unknown' || state === 'settling'
+  return state === 'fulfilled' ? isLeased(record, now()) : state !== 'voided'
 }
 
 /**

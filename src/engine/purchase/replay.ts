@@ -1,7 +1,7 @@
 import { acquireExpired, isReusable } from '../ledger/lease.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import { isStreaming } from './execution.ts'
-import { answeredBy, isRedeliverable, poll } from './redelivery.ts'
+import { answeredBy, isRedeliverable, poll, waitAsBuyer } from './redelivery.ts'
 import type { PurchaseRequest, VerifiedPurchase } from './request.ts'
 import type { PurchaseResult } from './result.ts'
 import { resume, withLease } from './settlement-flow.ts'
@@ -13,11 +13,10 @@ export async function replay(
   buy: (purchase: VerifiedPurchase) => Promise<PurchaseResult>,
 ): Promise<PurchaseResult> {
   const { deps, request } = purchase
-  const { payment, gone } = request
+  const { payment } = request
   // Until it is broadcast, only the buyer knows the payment.
   const isBuyer = payment.token !== undefined || known.dispatch === undefined
-  deps.buyers.connect(known.id, gone, 'waiting')
-  const result = await poll(purchase, known, async (record) => {
+  const look = async (record: PaymentRecord | undefined): Promise<PurchaseResult | undefined> => {
     if (record === undefined || isReusable(record, deps.now())) return buy(purchase)
     // Checked each time: during the wait the payment may have bought something else, or its answer may have arrived.
     if (isForOther(request, record) || !mayHaveAnswer(purchase, record)) return reject(request, record)
@@ -26,10 +25,8 @@ export async function replay(
     if (!isBuyer && record.leaseUntil > deps.now()) return undefined
     if (payment.protocol.isForAnother?.(record)) return undefined
     return (await answeredBy(deps, record)) ?? takeTurn(purchase, record)
-  }).finally(() => deps.buyers.disconnect(known.id, gone))
-  // The delivery to this copy is tracked too.
-  if (result.kind === 'answered') deps.buyers.connect(result.record.id, gone, 'served')
-  return result
+  }
+  return waitAsBuyer(purchase, known, () => poll(purchase, known, look))
 }
 
 /** A single-use payment gets its answer again only while the delivery is unconfirmed. */

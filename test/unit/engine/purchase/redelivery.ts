@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { BuyerConnections } from '../../../../src/engine/http/buyer-connections.ts'
 import { LEASE_MS } from '../../../../src/engine/base/money-times.ts'
+import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
 import { identifierName } from '../../../../src/engine/ledger/payment-lifecycle.ts'
 import { type PurchaseResult } from '../../../../src/engine/purchase/result.ts'
 import { markReceived, markUndelivered } from '../../../../src/engine/purchase/delivery-marks.ts'
@@ -187,6 +188,56 @@ t.test('charges a client that leaves during settlement and signs again once', as
   if (first.kind === 'answered') await markUndelivered(shop.deps, first.record)
   t.match(await second, { kind: 'answered', record: { key: 'test:one' } })
   t.equal(shop.bank.charges, 1)
+})
+
+t.test('charges a client that leaves while its dispatch is being stored and signs again once', async (t) => {
+  const shop = await openShop(t)
+  const gone = new AbortController()
+  let second: Promise<PurchaseResult> | undefined
+  const slow: Ledger = {
+    ...shop.ledger,
+    replace: async (previous, next) => {
+      if (next.state === 'settling' && second === undefined) {
+        gone.abort()
+        second = shop.buy({ payment: sign(shop, 'two') })
+        await delay(30)
+      }
+      return shop.ledger.replace(previous, next)
+    },
+  }
+  const first = await shop.buy({ gone: gone.signal }, { ...shop.deps, ledger: slow })
+  if (first.kind === 'answered') await markUndelivered(shop.deps, first.record)
+  t.match(await second, { kind: 'answered', record: { key: 'test:one' } })
+  t.equal(shop.bank.charges, 1)
+})
+
+t.test('gives a client that leaves during the work and signs again the answer of that work', async (t) => {
+  const shop = await openShop(t)
+  const gone = new AbortController()
+  let second: Promise<PurchaseResult> | undefined
+  const run = async (): Promise<{ kind: 'json'; value: string }> => {
+    gone.abort()
+    second = shop.buy({ payment: sign(shop, 'two') })
+    await delay(30)
+    return { kind: 'json', value: 'worked for' }
+  }
+  const first = await shop.buy({ gone: gone.signal, run })
+  if (first.kind === 'answered') await markUndelivered(shop.deps, first.record)
+  t.match(await second, { kind: 'answered', record: { key: 'test:one' }, answer: { value: 'worked for' } })
+  t.equal(shop.bank.charges, 1)
+  t.equal(await shop.ledger.get('test:two'), undefined, 'the new payment is left unused')
+})
+
+t.test('takes over a reservation of a dead process before the next payment is charged', async (t) => {
+  const shop = await openShop(t)
+  await leave(shop, 'reserved', { leaseUntil: NOW + 1 })
+  const second = shop.buy({ payment: sign(shop, 'two') })
+  await delay(30)
+  t.equal(shop.bank.charges, 0, 'while the first may be alive, it is waited for')
+  shop.clock.now += 1
+  t.match(await second, { kind: 'answered', record: { key: 'test:two' } })
+  t.equal(shop.bank.charges, 1)
+  t.match(await shop.stored(), { state: 'voided' }, 'a dispatch that arrives now is refused')
 })
 
 t.test('charges once when a process dies after broadcasting and the buyer signs again', async (t) => {
