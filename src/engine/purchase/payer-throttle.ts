@@ -10,14 +10,16 @@ export async function noteFailure(ledger: Ledger, payer: string, id: string, now
 }
 
 /**
- * Whether a payment that was sent has failed for its payer. One that was in no block until it expired has not: the network
- * or our own account was late, and whose balance is gone is seen before that.
+ * Whether a payment for which work was done has failed for its payer. One that came too late to be sent, or was in no block
+ * until it expired, has not: work ends early enough, so the network or our own account was late, and whose balance is gone
+ * is seen before that.
  */
 export function isPayersFailure(
   { validBefore }: Pick<PaymentRecord, 'validBefore'>,
   { code }: Refusal,
   now: number,
 ): boolean {
+  if (code === 'deadline_too_short') return false
   return code !== SETTLEMENT_FAILED.refusal.code || now < validBefore
 }
 

@@ -12,8 +12,11 @@ import {
   type Standing,
 } from './gas-shares.ts'
 
-/** How long a part lasts when its process stops, and how often it is renewed or reduced. */
-const PART_MS = 60_000
+/**
+ * How long a part lasts when its process is killed, and how often it is renewed or reduced. By then its transactions are
+ * mined, and longer than the validity of a payment would have new payers wait until theirs have expired.
+ */
+const PART_MS = 20_000
 const MAINTENANCE_MS = 5_000
 /** A process takes more than it needs by this fraction of the budget, so that the ledger is written to rarely. */
 const SPARE = 16n

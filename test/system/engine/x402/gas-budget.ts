@@ -101,7 +101,7 @@ t.test(
 )
 
 t.test(
-  'holds an unknown outcome until its payment expires, and what a killed process holds for a minute',
+  'holds an unknown outcome until its payment expires, and what a killed process holds for 20 seconds',
   async (t) => {
     const ledger = await openTemporaryLedger(t)
     const [one, two] = [openProcess(ledger, 'one'), openProcess(ledger, 'two')]
@@ -111,7 +111,7 @@ t.test(
     t.equal(await two.hold('c', 200n), 'in flight')
     time += 30_001
     t.equal(await one.hold('b', 200n), 'held')
-    time += 60_001
+    time += 20_001
     t.equal(await two.hold('c', 900n), 'held')
   },
 )

@@ -4,6 +4,7 @@ import { toMicros } from '../../../../src/engine/base/money.ts'
 import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
 import { LEASE_MS } from '../../../../src/engine/base/money-times.ts'
 import type { SettledPayment } from '../../../../src/engine/payment/payment.ts'
+import type { Settlement } from '../../../../src/engine/payment/settlement.ts'
 import { noteFailure } from '../../../../src/engine/purchase/payer-throttle.ts'
 import type { Fulfillment, MeteredAnswer, PurchaseDeps } from '../../../../src/engine/purchase/request.ts'
 import { noteUnpaid, unpaidStreams } from '../../../../src/engine/purchase/payer-credit.ts'
@@ -126,6 +127,21 @@ t.test('suspends a payer who twice uses a payment up for something else during t
   t.match(await buy('test:1'), { kind: 'pending' })
   t.match(await buy('test:2'), { kind: 'pending' })
   t.match(await buy('test:3'), { kind: 'refused', refusal: { code: 'payer_suspended' } })
+})
+
+t.test('holds nothing against a payer whose payments are late because an account was busy', async (t) => {
+  const shop = await openShop(t)
+  const { payment } = metered(shop)
+  const late: Settlement = { kind: 'failed', refusal: { code: 'deadline_too_short', detail: 'too late' } }
+  const buy = (key: string, settlement: Settlement) => {
+    const settle: SettledPayment['settle'] = async () => settlement
+    return shop.buy({ route: CHAT, payment: { ...payment, key, settle }, digest: key, run: costing(1_000n) })
+  }
+  t.match(await buy('test:1', late), { kind: 'settlementFailed' })
+  t.match(await buy('test:2', late), { kind: 'settlementFailed' })
+  t.match(await buy('test:3', FAILED), { kind: 'settlementFailed' }, 'it is worked for')
+  t.match(await buy('test:4', FAILED), { kind: 'settlementFailed' })
+  t.match(await buy('test:5', FAILED), { kind: 'refused', refusal: { code: 'payer_suspended' } })
 })
 
 t.test('leaves an unknown outcome with its amount', async (t) => {
