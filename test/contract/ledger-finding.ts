@@ -306,8 +306,10 @@ export function testFinding(name: string, newPlace: (t: Test) => string, reach: 
           ids(await ledger.due('cleanup', due, 100)),
           ids(records.filter((record) => (record.due ?? 99) <= due)),
         )
-      t.strictSame(ids(await ledger.undelivered(makeRecord('x402').buyerKey, 0, 100)), [])
+      const undelivered = () => ledger.undelivered(makeRecord('x402').buyerKey, 0, 100)
+      t.strictSame(ids(await undelivered()), ids(records))
       for (const record of records) t.equal(await ledger.remove(record), true)
+      t.strictSame(await undelivered(), [])
       for (let number = 0; number < 10; number += 1)
         t.equal(await ledger.insert(makeRecord(`x402:${number}`)), undefined, 'and no identifier taken')
     },
