@@ -20,7 +20,7 @@ export class Secrets {
     const text = Buffer.from(encoded, 'base64').toString('utf8')
     this.add('a payment header', encoded)
     this.add('a signature', /"signature":"0x([^"]+)"/.exec(text)?.[1] ?? '')
-    this.add('a token of redelivery', /"token":"([^"]+)"/.exec(text)?.[1] ?? '')
+    this.add('a token of redelivery', /"redelivery":\{"info":\{"token":"([^"]+)"/.exec(text)?.[1] ?? '')
   }
 
   /**
