@@ -104,8 +104,11 @@ export class SimulatedChain {
     return this.#chainId
   }
 
-  get poolSize(): number {
-    return this.#pool.size
+  /** Transactions in the pool of accounts that have one in a block since a time, in milliseconds since the epoch. */
+  waitingOfUsed(since: number): number {
+    const recent = this.#blocks.filter(({ timestamp }) => timestamp * 1000 >= since)
+    const used = new Set(recent.flatMap(({ transactions }) => transactions.map(({ from }) => from)))
+    return [...this.#pool.values()].filter(({ from }) => used.has(from)).length
   }
 
   block(number: number): Block | undefined {

@@ -33,6 +33,8 @@ export interface Remains {
   readonly channels: ReadonlyMap<string, ChannelAccount>
   /** What a failover of the store has taken back: ids of records, and names of states. */
   readonly lost: ReadonlySet<string>
+  /** When the faults were over, and the last purchases began. */
+  readonly calmSince: number
   readonly now: number
 }
 
@@ -251,10 +253,9 @@ function gasLost({ chain, svmChain }: Remains): readonly string[] {
     .slice(0, 1)
 }
 
-function stuck({ chain }: Remains): readonly string[] {
-  return chain.poolSize === 0
-    ? []
-    : [`${chain.poolSize} transactions wait in the pool for ever: nonces have a gap`]
+function stuck({ chain, calmSince }: Remains): readonly string[] {
+  const waiting = chain.waitingOfUsed(calmSince)
+  return waiting === 0 ? [] : [`${waiting} transactions wait in the pool for ever: nonces have a gap`]
 }
 
 export function nameOf(key: string): string {

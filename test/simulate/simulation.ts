@@ -230,7 +230,9 @@ export async function simulate({ seed, processes, ways, plans, faults }: History
   }
   await clock.run(isDone, START + BUSY_MS + PATIENCE_MS)
   if (shopping > 0 && violations.length === 0) violations.push(`${shopping} buyers still wait for an answer`)
-  // The shop sells again in every way, which also closes every gap in the nonces; and every channel goes on.
+  // The shop sells again in every way, which also closes every gap in the nonces of the accounts that it uses; and every
+  // channel goes on. What other accounts left in the pool has expired, and waits for their next use.
+  const calmSince = clock.now
   const lasts = new Map<Plan, Buyer>(
     ways.map((way, place) => [lastPlan(-1 - place, way, -1), lastBuyer] as const),
   )
@@ -252,7 +254,7 @@ export async function simulate({ seed, processes, ways, plans, faults }: History
   if (violations.length === 0) {
     for (const [plan, buyer] of lasts) void sell(plan, buyer)
     const isOver = (): boolean =>
-      violations.length > 0 || (unanswered() === undefined && chain.poolSize === 0)
+      violations.length > 0 || (unanswered() === undefined && chain.waitingOfUsed(calmSince) === 0)
     if (!(await clock.run(isOver, clock.now + LAST_MS))) {
       const plan = unanswered()
       if (plan !== undefined)
@@ -281,6 +283,7 @@ export async function simulate({ seed, processes, ways, plans, faults }: History
     plans: [...plans, ...lasts.keys()],
     channels: await accounts(),
     lost,
+    calmSince,
     now: clock.now,
   })
   for (const life of lives) life?.ports.kill()
