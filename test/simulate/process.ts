@@ -168,8 +168,11 @@ export async function startLife(world: World, index: number, number: number): Pr
       .then(() => repeat(work, pause))
   }
   repeat(() => recover(recovery))
-  repeat(() => followBlocks(recovery, 'due'))
-  void followBlocks(recovery, 'all').catch(report)
+  const follow = async (which: 'due' | 'all'): Promise<void> => {
+    for (const work of await followBlocks(recovery, which)) work.catch(report)
+  }
+  repeat(() => follow('due'))
+  void follow('all').catch(report)
   if (world.ways.some((way) => way !== 'exact')) repeat(async () => protocol.background?.())
   if (world.ways.includes('upto')) repeat(() => takeHandedOver(recovery), HANDED_OVER_MS)
   const life: Life = {

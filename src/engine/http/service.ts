@@ -200,12 +200,12 @@ const HANDED_OVER_MS = 1_000
  */
 function lookAfterPayments(tasks: BackgroundTasks, deps: RecoveryDeps): void {
   const { protocols, report } = deps
-  const follow = (which: 'due' | 'all'): Promise<void> => followBlocks(deps, which).catch(report)
-  const takeOver = async (): Promise<void> => {
-    for (const work of await takeHandedOver(deps)) void tasks.add(work)
+  const begin = async (found: Promise<readonly Promise<void>[]>): Promise<void> => {
+    for (const work of await found) void tasks.add(work.catch(report))
   }
+  const follow = (which: 'due' | 'all'): Promise<void> => begin(followBlocks(deps, which)).catch(report)
   tasks.every(RECOVERY_MS, () => recover(deps).catch(report))
-  tasks.every(HANDED_OVER_MS, () => takeOver().catch(report))
+  tasks.every(HANDED_OVER_MS, () => begin(takeHandedOver(deps)).catch(report))
   tasks.every(RECOVERY_MS, () => follow('due'))
   tasks.every(RECOVERY_MS, async () => {
     await Promise.all(protocols().map(async (each) => each.background?.().catch(report)))

@@ -20,9 +20,15 @@ const EVER = Number.MAX_SAFE_INTEGER
  * Looks again at settled payments whose block is not final, single ones and members of batches alike, until it is. A
  * payment whose block was undone is carried out again. Any number of processes may do it at the same time.
  *
+ * Resolves when each was looked at, to the work on those that were undone: it waits for new blocks, and the next look, in
+ * which others are found that must be sent again before they expire, does not wait for it.
+ *
  * `which`: those that are due, or at a start all, since the process that watched them may be dead.
  */
-export async function followBlocks(deps: RecoveryDeps, which: 'due' | 'all'): Promise<void> {
+export async function followBlocks(
+  deps: RecoveryDeps,
+  which: 'due' | 'all',
+): Promise<readonly Promise<void>[]> {
   const { ledger, now } = deps
   const records = await ledger.due('blocks', which === 'all' ? EVER : now(), LOOKED_AT)
   const undone: PaymentRecord[] = []
@@ -43,6 +49,10 @@ export async function followBlocks(deps: RecoveryDeps, which: 'due' | 'all'): Pr
     }
     await commitEach(ledger, changes)
   }
+  return undone.length === 0 ? [] : [carryOutAll(deps, undone)]
+}
+
+async function carryOutAll(deps: RecoveryDeps, undone: readonly PaymentRecord[]): Promise<void> {
   for (let first = 0; first < undone.length; first += AT_ONCE)
     await Promise.all(undone.slice(first, first + AT_ONCE).map((record) => carryOutAgain(deps, record)))
 }

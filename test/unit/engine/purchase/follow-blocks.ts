@@ -1,7 +1,7 @@
 import t from 'tap'
 import { EARLIEST_LOOK_MS, LEASE_MS } from '../../../../src/engine/base/money-times.ts'
 import type { BlockStanding } from '../../../../src/engine/chains/evm/finality.ts'
-import { refundStateOf, situationOf } from '../../../../src/engine/ledger/payment-lifecycle.ts'
+import { paymentId, refundStateOf, situationOf } from '../../../../src/engine/ledger/payment-lifecycle.ts'
 import type { PaymentRecord } from '../../../../src/engine/ledger/payment-record.ts'
 import type { Protocol } from '../../../../src/engine/payment/protocol.ts'
 import type { Settlement } from '../../../../src/engine/payment/settlement.ts'
@@ -56,7 +56,10 @@ function openWatcher(shop: Shop, standing: BlockStanding['kind']) {
     storeOf: () => undefined,
     report: (fault) => seen.reports.push(String(fault)),
   }
-  return { seen, look: () => followBlocks(deps, 'due'), recover: () => recover(deps) }
+  const lookAgain = async (): Promise<void> => {
+    await Promise.all(await followBlocks(deps, 'due'))
+  }
+  return { seen, deps, look: lookAgain, recover: () => recover(deps) }
 }
 
 t.test('sends a charged payment again although a dead process holds it', async (t) => {
@@ -93,6 +96,30 @@ t.test('makes one new transaction when two processes find the same payment undon
   await Promise.all([one.look(), two.look()])
   t.equal(one.seen.resettled + two.seen.resettled, 1)
   t.match(await shop.stored(), { state: 'settled', receipt: RECEIPT })
+})
+
+t.test('finds another undone payment while the first waits for its block', async (t) => {
+  const shop = await openShop(t)
+  await leave(shop, 'settled', { ...CHARGED, due: NOW })
+  const { deps, look } = openWatcher(shop, 'undone')
+  let mined = (): void => undefined
+  const block = new Promise<void>((resolve) => (mined = resolve))
+  const protocol: Protocol = {
+    ...shop.payment().protocol,
+    lookAtBlocks: async () => () => ({ kind: 'undone' }),
+    resolve: async () => {
+      await block
+      return SETTLED
+    },
+  }
+  const waiting = await followBlocks({ ...deps, protocols: () => [protocol] }, 'due')
+  t.equal(waiting.length, 1)
+  const other = { key: 'test:two', id: paymentId('test:two'), identifier: undefined }
+  await leave(shop, 'settled', { ...CHARGED, ...other, due: NOW })
+  await look()
+  t.match(await shop.ledger.get('test:two'), { state: 'settled', receipt: RECEIPT })
+  mined()
+  await Promise.all(waiting)
 })
 
 t.test('looks at an undone payment several times before it expires', async (t) => {
