@@ -327,7 +327,7 @@ function testConnection(): void {
     await ledger.lease('{a} thing', 'somebody', 1, 2)
     const keys = await redis.command('KEYS', '*')
     if (!Array.isArray(keys)) throw new Error('there are no keys')
-    t.equal(keys.length, 10)
+    t.equal(keys.length, 11)
     for (const key of keys.map(String)) t.ok(key.startsWith('{ratecard}:'), key)
   })
 }
