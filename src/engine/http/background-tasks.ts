@@ -37,11 +37,11 @@ export class BackgroundTasks {
     })
   }
 
-  /** Cancels pending tasks; resolves when the started ones have ended. */
+  /** Cancels pending tasks; resolves when the started ones have ended, and those that they have started. */
   async end(): Promise<void> {
     this.#ending.abort()
     for (const timer of this.#later) clearTimeout(timer)
     this.#later.clear()
-    await Promise.allSettled(this.#work)
+    while (this.#work.size > 0) await Promise.allSettled(this.#work)
   }
 }

@@ -40,3 +40,19 @@ t.test('records late deliveries before the ledger closes', async (t) => {
   await new Promise((resolve) => setTimeout(resolve, 20))
   t.equal(begun, 1, 'what has not begun is given up')
 })
+
+t.test('waits for work that a look has found while the service stops', async (t) => {
+  const tasks = new BackgroundTasks()
+  let isDone = false
+  const carryOut = async (): Promise<void> => {
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    isDone = true
+  }
+  const look = async (): Promise<void> => {
+    await new Promise((resolve) => setImmediate(resolve))
+    void tasks.add(carryOut())
+  }
+  void tasks.add(look())
+  await tasks.end()
+  t.equal(isDone, true)
+})

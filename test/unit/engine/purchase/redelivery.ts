@@ -1,9 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { BuyerConnections } from '../../../../src/engine/http/buyer-connections.ts'
 import { LEASE_MS } from '../../../../src/engine/base/money-times.ts'
 import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
 import { identifierName } from '../../../../src/engine/ledger/payment-lifecycle.ts'
+import type { State } from '../../../../src/engine/ledger/payment-record.ts'
+import type { Settlement } from '../../../../src/engine/payment/settlement.ts'
 import { type PurchaseResult } from '../../../../src/engine/purchase/result.ts'
 import { markReceived, markUndelivered } from '../../../../src/engine/purchase/delivery-marks.ts'
 import {
@@ -168,86 +170,100 @@ t.test('accepts a new payment after an earlier one turned out to have failed', a
   t.equal(shop.bank.charges, 1)
 })
 
-t.test('charges a client that leaves during settlement and signs again once', async (t) => {
-  const shop = await openShop(t)
-  const payment = shop.payment()
+interface Leaver {
+  readonly gone: AbortSignal
+  /** Leaves, and signs again a moment later. */
+  signAgain(): Promise<void>
+}
+
+/** A client that leaves in the middle of its purchase; resolves to what its second payment brings. */
+async function leaveDuring(
+  shop: Shop,
+  buyFirst: (leaver: Leaver) => Promise<PurchaseResult>,
+): Promise<PurchaseResult | undefined> {
   const gone = new AbortController()
   let second: Promise<PurchaseResult> | undefined
-  const leaving = {
-    ...payment,
-    settle: async (...asked: Parameters<typeof payment.settle>) => {
-      const settlement = await payment.settle(...asked)
-      gone.abort()
-      await delay(10)
-      second = shop.buy({ payment: sign(shop, 'two') })
-      await delay(30)
-      return settlement
-    },
+  const signAgain = async (): Promise<void> => {
+    if (second !== undefined) return
+    gone.abort()
+    await delay(10)
+    second = shop.buy({ payment: sign(shop, 'two') })
+    await delay(30)
   }
-  const first = await shop.buy({ payment: leaving, gone: gone.signal })
+  const first = await buyFirst({ gone: gone.signal, signAgain })
   if (first.kind === 'answered') await markUndelivered(shop.deps, first.record)
-  t.match(await second, { kind: 'answered', record: { key: 'test:one' } })
+  return second
+}
+
+t.test('charges a client that leaves during settlement and signs again once', async (t) => {
+  const shop = await openShop(t)
+  const second = await leaveDuring(shop, ({ gone, signAgain }) => {
+    const payment = shop.payment()
+    const settle = async (...asked: Parameters<typeof payment.settle>): Promise<Settlement> => {
+      const settlement = await payment.settle(...asked)
+      await signAgain()
+      return settlement
+    }
+    return shop.buy({ payment: { ...payment, settle }, gone })
+  })
+  t.match(second, { kind: 'answered', record: { key: 'test:one' } })
   t.equal(shop.bank.charges, 1)
 })
 
 t.test('charges a client that leaves while its dispatch is being stored and signs again once', async (t) => {
   const shop = await openShop(t)
-  const gone = new AbortController()
-  let second: Promise<PurchaseResult> | undefined
-  const slow: Ledger = {
-    ...shop.ledger,
-    replace: async (previous, next) => {
-      if (next.state === 'settling' && second === undefined) {
-        gone.abort()
-        second = shop.buy({ payment: sign(shop, 'two') })
-        await delay(30)
-      }
-      return shop.ledger.replace(previous, next)
-    },
-  }
-  const first = await shop.buy({ gone: gone.signal }, { ...shop.deps, ledger: slow })
-  if (first.kind === 'answered') await markUndelivered(shop.deps, first.record)
-  t.match(await second, { kind: 'answered', record: { key: 'test:one' } })
+  const second = await leaveDuring(shop, ({ gone, signAgain }) => {
+    const slow: Ledger = {
+      ...shop.ledger,
+      replace: async (previous, next) => {
+        if (next.state === 'settling') await signAgain()
+        return shop.ledger.replace(previous, next)
+      },
+    }
+    return shop.buy({ gone }, { ...shop.deps, ledger: slow })
+  })
+  t.match(second, { kind: 'answered', record: { key: 'test:one' } })
   t.equal(shop.bank.charges, 1)
 })
 
 t.test('gives a client that leaves during the work and signs again the answer of that work', async (t) => {
   const shop = await openShop(t)
-  const gone = new AbortController()
-  let second: Promise<PurchaseResult> | undefined
-  const run = async (): Promise<{ kind: 'json'; value: string }> => {
-    gone.abort()
-    second = shop.buy({ payment: sign(shop, 'two') })
-    await delay(30)
-    return { kind: 'json', value: 'worked for' }
-  }
-  const first = await shop.buy({ gone: gone.signal, run })
-  if (first.kind === 'answered') await markUndelivered(shop.deps, first.record)
-  t.match(await second, { kind: 'answered', record: { key: 'test:one' }, answer: { value: 'worked for' } })
+  const second = await leaveDuring(shop, ({ gone, signAgain }) =>
+    shop.buy({
+      gone,
+      run: async () => {
+        await signAgain()
+        return { kind: 'json', value: 'worked for' }
+      },
+    }),
+  )
+  t.match(second, { kind: 'answered', record: { key: 'test:one' }, answer: { value: 'worked for' } })
   t.equal(shop.bank.charges, 1)
   t.equal(await shop.ledger.get('test:two'), undefined, 'the new payment is left unused')
 })
 
-t.test('takes over a reservation of a dead process before the next payment is charged', async (t) => {
-  const shop = await openShop(t)
-  await leave(shop, 'reserved', { leaseUntil: NOW + 1 })
+/** Signs again while a process that may be dead holds the first payment; resolves when its lease has ended. */
+async function outlastLease(t: Test, shop: Shop, state: State): Promise<PurchaseResult> {
+  await leave(shop, state, { leaseUntil: NOW + 1 })
   const second = shop.buy({ payment: sign(shop, 'two') })
   await delay(30)
   t.equal(shop.bank.charges, 0, 'while the first may be alive, it is waited for')
   shop.clock.now += 1
-  t.match(await second, { kind: 'answered', record: { key: 'test:two' } })
+  return second
+}
+
+t.test('takes over a reservation of a dead process before the next payment is charged', async (t) => {
+  const shop = await openShop(t)
+  const second = await outlastLease(t, shop, 'reserved')
+  t.match(second, { kind: 'answered', record: { key: 'test:two' } })
   t.equal(shop.bank.charges, 1)
   t.match(await shop.stored(), { state: 'voided' }, 'a dispatch that arrives now is refused')
 })
 
 t.test('charges once when a process dies after broadcasting and the buyer signs again', async (t) => {
   const shop = await openShop(t)
-  await leave(shop, 'settling', { leaseUntil: NOW + 1 })
-  const second = shop.buy({ payment: sign(shop, 'two') })
-  await delay(30)
-  t.equal(shop.bank.charges, 0, 'while the first may be alive, it is waited for')
-  shop.clock.now += 1
-  t.match(await second, { kind: 'answered', record: { key: 'test:one' } })
+  const second = await outlastLease(t, shop, 'settling')
+  t.match(second, { kind: 'answered', record: { key: 'test:one' } })
   t.equal(shop.bank.charges, 0)
 })
 
