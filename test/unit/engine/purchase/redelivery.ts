@@ -173,7 +173,7 @@ t.test('accepts a new payment after an earlier one turned out to have failed', a
 interface Leaver {
   readonly gone: AbortSignal
   /** Leaves, and signs again a moment later. */
-  signAgain(): Promise<void>
+  readonly signAgain: () => Promise<void>
 }
 
 /** A client that leaves in the middle of its purchase; resolves to what its second payment brings. */
