@@ -7,7 +7,7 @@ import type { IgnoredParameter } from '../catalog/validator.ts'
 import type { Arguments } from '../handler.ts'
 import { isReusable, reserve } from '../ledger/lease.ts'
 import type { PaymentRecord, Purchase } from '../ledger/payment-record.ts'
-import { buyerKeyOf, chargeStatus, identifierName } from '../ledger/payment-lifecycle.ts'
+import { buyerKeyOf, chargeStatus, identifierName, paymentId } from '../ledger/payment-lifecycle.ts'
 import {
   ERRORS,
   LedgerError,
@@ -43,7 +43,7 @@ import { meterUnknown, meterWork } from './metering.ts'
 import { endOf } from './usage-documents.ts'
 import { dedupeByIdentifier } from './idempotency.ts'
 import { withinLimit } from './payer-limit.ts'
-import { redeliverAny, type NewPurchase } from './redelivery.ts'
+import { redeliverAny, waitAsBuyer, type NewPurchase } from './redelivery.ts'
 import { replay } from './replay.ts'
 import { start, withLease } from './settlement-flow.ts'
 import { chooseSettleOrder, suspensionOf, tooLate } from './settle-order.ts'
@@ -256,15 +256,18 @@ async function buy(purchase: VerifiedPurchase): Promise<PurchaseResult> {
   if (earlier.kind !== 'new') return earlier
   const refusal = tooLate(deps, purchased.settle, verified) ?? (await suspensionOf(purchase))
   if (refusal !== undefined) return { kind: 'refused', refusal }
-  const reservation = await reserve(deps, purchased)
-  if (reservation.kind === 'reserved') {
-    const leased = { ...purchase, lease: reservation.lease }
-    return withinLimit(leased, () => withLease(leased, (held) => start(held, earlier.unsold)))
-  }
-  const { record } = reservation
-  return record.key === request.payment.key
-    ? replay(purchase, record, buyIfOffered)
-    : dedupeByIdentifier(purchase, record, buyIfOffered)
+  // The store shows the reservation to other requests before it is confirmed here: its buyer is connected by then.
+  return waitAsBuyer(purchase, { id: paymentId(purchased.key) }, async () => {
+    const reservation = await reserve(deps, purchased)
+    if (reservation.kind === 'reserved') {
+      const leased = { ...purchase, lease: reservation.lease }
+      return withinLimit(leased, () => withLease(leased, (held) => start(held, earlier.unsold)))
+    }
+    const { record } = reservation
+    return record.key === request.payment.key
+      ? replay(purchase, record, buyIfOffered)
+      : dedupeByIdentifier(purchase, record, buyIfOffered)
+  })
 }
 
 const NOTHING_LOST: NewPurchase = { kind: 'new', unsold: undefined }

@@ -27,10 +27,10 @@ export async function poll<T>(
   }
 }
 
-/** Makes a request count as a connection of a payment that another one works on: what it buys is charged, and kept for it. */
+/** Makes a request count as a connection of a payment: what it buys is charged, and kept for it. */
 export async function waitAsBuyer<T extends Found>(
   { deps: { buyers }, request: { gone } }: VerifiedPurchase,
-  { id }: PaymentRecord,
+  { id }: Pick<PaymentRecord, 'id'>,
   wait: () => Promise<T>,
 ): Promise<T> {
   buyers.connect(id, gone, 'waiting')

@@ -258,7 +258,8 @@ t.test('sells fixed and metered prices by upto where the facilitator lists upto 
   const place = { shop, facilitator }
   places.push(place)
   await offering(shop)
-  t.match(shop.output(), /is paid by upto alone: no facilitator lists exact there/)
+  const notice = /is paid by upto alone: no facilitator lists exact there/
+  await until('the operator is told', () => notice.test(shop.output()))
   for (const [path, amount] of [
     ['/paid/work?n=2', 2_000n],
     ['/paid/other?n=2', 10_000n],
