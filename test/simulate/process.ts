@@ -10,6 +10,7 @@ import { markReceived, markUndelivered } from '../../src/engine/purchase/deliver
 import { followBlocks } from '../../src/engine/purchase/follow-blocks.ts'
 import { PaymentLocks } from '../../src/engine/purchase/payment-locks.ts'
 import { purchase, replyTo, type PurchaseReply } from '../../src/engine/purchase/purchase.ts'
+import { cleanUp } from '../../src/engine/ledger/clean-up.ts'
 import { recover, takeHandedOver } from '../../src/engine/purchase/recovery.ts'
 import type { Fulfillment, PurchaseDeps } from '../../src/engine/purchase/request.ts'
 import type { PurchaseResult } from '../../src/engine/purchase/result.ts'
@@ -167,14 +168,16 @@ export async function startLife(world: World, index: number, number: number): Pr
       .catch(report)
       .then(() => repeat(work, pause))
   }
-  repeat(() => recover(recovery))
-  const follow = async (which: 'due' | 'all'): Promise<void> => {
-    for (const work of await followBlocks(recovery, which)) work.catch(report)
+  const begin = async (found: Promise<readonly Promise<void>[]>): Promise<void> => {
+    for (const work of await found) work.catch(report)
   }
+  const follow = (which: 'due' | 'all'): Promise<void> => begin(followBlocks(recovery, which))
+  repeat(() => begin(recover(recovery)))
+  repeat(() => cleanUp(recovery))
   repeat(() => follow('due'))
   void follow('all').catch(report)
   if (world.ways.some((way) => way !== 'exact')) repeat(async () => protocol.background?.())
-  if (world.ways.includes('upto')) repeat(() => takeHandedOver(recovery), HANDED_OVER_MS)
+  if (world.ways.includes('upto')) repeat(() => begin(takeHandedOver(recovery)), HANDED_OVER_MS)
   const life: Life = {
     ports,
     protocol,

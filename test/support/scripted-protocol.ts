@@ -6,6 +6,7 @@ import type { PaymentRecord, Receipt, State, StoredAnswer } from '../../src/engi
 import { BuyerConnections } from '../../src/engine/http/buyer-connections.ts'
 import { LEASE_MS } from '../../src/engine/base/money-times.ts'
 import { buyerKeyOf } from '../../src/engine/ledger/payment-lifecycle.ts'
+import { cleanUp } from '../../src/engine/ledger/clean-up.ts'
 import type { Ledger } from '../../src/engine/ledger/ledger.ts'
 import { writeAnswer } from '../../src/engine/ledger/answers.ts'
 import {
@@ -17,6 +18,7 @@ import {
 import { type PurchaseResult } from '../../src/engine/purchase/result.ts'
 import { PaymentLocks } from '../../src/engine/purchase/payment-locks.ts'
 import { purchase } from '../../src/engine/purchase/purchase.ts'
+import { recover, type RecoveryDeps } from '../../src/engine/purchase/recovery.ts'
 import type { Offer, SettledPayment } from '../../src/engine/payment/payment.ts'
 import type { Protocol } from '../../src/engine/payment/protocol.ts'
 import type { Refusal } from '../../src/engine/base/errors.ts'
@@ -262,6 +264,14 @@ export async function openShop(t: Test): Promise<Shop> {
     stored: () => lmdb.get(KEY),
     history,
   }
+}
+
+/** Recovers every payment that is due and cleans up meanwhile; resolves to the number of recovered ones when all is done. */
+export async function recoverAll(deps: RecoveryDeps): Promise<number> {
+  const cleaning = cleanUp(deps)
+  const recovered = await Promise.all(await recover(deps))
+  await cleaning
+  return recovered.length
 }
 
 /** An entry that a process which has died has left. */

@@ -7,7 +7,7 @@ import { Cache, createMemoryCache } from '../cache/cache.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { RefusedReload } from '../documents/status-page.ts'
 import type { HandlerMap } from '../handler.ts'
-import { sweepAnswers } from '../ledger/clean-up.ts'
+import { cleanUp, sweepAnswers } from '../ledger/clean-up.ts'
 import type { Protocol } from '../payment/protocol.ts'
 import { OFFERING_MS, RecentOffers } from '../purchase/recent-offers.ts'
 import { followBlocks } from '../purchase/follow-blocks.ts'
@@ -196,7 +196,7 @@ const HANDED_OVER_MS = 1_000
 
 /**
  * Goes on with payments whose request is over or in another process: those of dead processes, those that were handed
- * over, those in blocks that may be undone, and what the protocols do in the background.
+ * over, those in blocks that may be undone, those that are over, and what the protocols do in the background.
  */
 function lookAfterPayments(tasks: BackgroundTasks, deps: RecoveryDeps): void {
   const { protocols, report } = deps
@@ -204,7 +204,8 @@ function lookAfterPayments(tasks: BackgroundTasks, deps: RecoveryDeps): void {
     for (const work of await found) void tasks.add(work.catch(report))
   }
   const follow = (which: 'due' | 'all'): Promise<void> => begin(followBlocks(deps, which)).catch(report)
-  tasks.every(RECOVERY_MS, () => recover(deps).catch(report))
+  tasks.every(RECOVERY_MS, () => begin(recover(deps)).catch(report))
+  tasks.every(RECOVERY_MS, () => cleanUp(deps).catch(report))
   tasks.every(HANDED_OVER_MS, () => begin(takeHandedOver(deps)).catch(report))
   tasks.every(RECOVERY_MS, () => follow('due'))
   tasks.every(RECOVERY_MS, async () => {

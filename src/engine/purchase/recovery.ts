@@ -1,6 +1,5 @@
 import { Failure } from '../base/errors.ts'
 import { LeaseLostError, acquireExpired, type PaymentLease, type LeaseContext } from '../ledger/lease.ts'
-import { cleanUp } from '../ledger/clean-up.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import { payableUntil } from '../ledger/payment-lifecycle.ts'
 import { SETTLEMENT_FAILED, type Settlement } from '../payment/settlement.ts'
@@ -20,37 +19,35 @@ export interface RecoveryDeps extends LeaseContext {
   readonly report: (fault: unknown) => void
 }
 
-/** Payments per round, processed concurrently: one that waits for its block must not delay the others. */
-const AT_ONCE = 50
+/** Payments that one round begins with. */
+const PER_ROUND = 50
 /** Records read beyond that, so that those which only another process can finish do not fill the round. */
-const READ_AHEAD = 4 * AT_ONCE
+const READ_AHEAD = 4 * PER_ROUND
 
 /**
- * Finishes what processes have left that died or did not learn an outcome: resolves payments by what the chain shows,
- * commits or rolls back prepared writes, and cleans up what has expired. Any number of processes may do it at the same
- * time.
+ * Finishes what processes have left that died or did not learn an outcome: resolves payments by what the chain shows, and
+ * commits or rolls back prepared writes. Any number of processes may do it at the same time.
  *
- * Resolves to the number of payments it has found due.
+ * Resolves to the work it has begun: it waits for blocks, and the next round, in which others are found that must be sent
+ * before they expire, does not wait for it.
  */
-export async function recover(deps: RecoveryDeps): Promise<number> {
-  const due = await deps.ledger.due('money', deps.now(), READ_AHEAD)
-  const records = due.filter((record) => !isForAnotherProcess(deps, record)).slice(0, AT_ONCE)
-  const [cleaned] = await Promise.all([
-    cleanUp(deps),
-    ...records.map((record) => recoverPayment(deps, record)),
-  ])
-  return records.length + cleaned
+export async function recover(deps: RecoveryDeps): Promise<readonly Promise<void>[]> {
+  const records = await dueHere(deps)
+  return records.slice(0, PER_ROUND).map((record) => recoverPayment(deps, record))
 }
 
-/**
- * Begins to settle what other processes have handed over to accounts of this one: their buyers wait, and none waits for the
- * block of another.
- */
+/** Begins to settle what other processes have handed over to accounts of this one: their buyers wait. */
 export async function takeHandedOver(deps: RecoveryDeps): Promise<readonly Promise<void>[]> {
+  const records = await dueHere(deps)
+  return records
+    .filter(({ dispatch }) => dispatch?.kind === 'handed over')
+    .map((record) => recoverPayment(deps, record))
+}
+
+/** Payments that are due, and that this process can finish. */
+async function dueHere(deps: RecoveryDeps): Promise<readonly PaymentRecord[]> {
   const due = await deps.ledger.due('money', deps.now(), READ_AHEAD)
-  const handed = due.filter(({ dispatch }) => dispatch?.kind === 'handed over')
-  const records = handed.filter((record) => !isForAnotherProcess(deps, record))
-  return records.map((record) => recoverPayment(deps, record))
+  return due.filter((record) => !isForAnotherProcess(deps, record))
 }
 
 /** A process without the operation leaves its pending write to one that has it, while the answer is owed. */

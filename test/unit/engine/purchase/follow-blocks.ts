@@ -6,7 +6,7 @@ import type { PaymentRecord } from '../../../../src/engine/ledger/payment-record
 import type { Protocol } from '../../../../src/engine/payment/protocol.ts'
 import type { Settlement } from '../../../../src/engine/payment/settlement.ts'
 import { followBlocks } from '../../../../src/engine/purchase/follow-blocks.ts'
-import { recover, type RecoveryDeps } from '../../../../src/engine/purchase/recovery.ts'
+import { type RecoveryDeps } from '../../../../src/engine/purchase/recovery.ts'
 import {
   AWAY,
   FAILED,
@@ -14,6 +14,7 @@ import {
   leave,
   NOW,
   openShop,
+  recoverAll,
   RECEIPT,
   SETTLED,
   TRANSACTION,
@@ -59,7 +60,7 @@ function openWatcher(shop: Shop, standing: BlockStanding['kind']) {
   const lookAgain = async (): Promise<void> => {
     await Promise.all(await followBlocks(deps, 'due'))
   }
-  return { seen, deps, look: lookAgain, recover: () => recover(deps) }
+  return { seen, deps, look: lookAgain, recover: () => recoverAll(deps) }
 }
 
 t.test('sends a charged payment again although a dead process holds it', async (t) => {

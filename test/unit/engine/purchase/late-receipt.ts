@@ -3,7 +3,6 @@ import { LedgerError } from '../../../../src/engine/base/errors.ts'
 import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
 import { dateOf, type DailyTotal } from '../../../../src/engine/ledger/sales-totals.ts'
 import { markReceived } from '../../../../src/engine/purchase/delivery-marks.ts'
-import { recover } from '../../../../src/engine/purchase/recovery.ts'
 import type { Settlement } from '../../../../src/engine/payment/settlement.ts'
 import {
   DEEP,
@@ -11,6 +10,7 @@ import {
   leave,
   NOW,
   openShop,
+  recoverAll,
   RECEIPT,
   SETTLED,
   STORED,
@@ -116,7 +116,7 @@ t.test('carries out again what was sent and lost, since its buyer may have the a
       return SETTLED
     },
   }
-  await recover({ ...shop.deps, protocols: () => [again], storeOf: () => undefined })
+  await recoverAll({ ...shop.deps, protocols: () => [again], storeOf: () => undefined })
   t.equal(resettled, 1)
   t.match(await shop.stored(), { state: 'settled', receipt: RECEIPT, answer: { size: 9 } })
 })

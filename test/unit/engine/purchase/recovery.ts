@@ -13,17 +13,18 @@ import {
   leave,
   NOW,
   openShop,
+  recoverAll,
   RECEIPT,
   SETTLED,
   UNKNOWN,
   type Shop,
 } from '../../../support/scripted-protocol.ts'
 
-/** Looks after everything that is due, until nothing is at this time. */
+/** Finishes and cleans up everything that is due at this time. */
 async function sweep(shop: Shop, store?: Store): Promise<void> {
   const { protocol } = shop.payment()
   const faults: unknown[] = []
-  await recover({
+  await recoverAll({
     ...shop.deps,
     protocols: () => [protocol],
     storeOf: () => store,
@@ -94,7 +95,7 @@ t.test('lets a copy of a single-use payment wait while recovery settles it, and 
       void copy.then(() => answer(SETTLED))
     })
   const protocols = () => [{ ...payment.protocol, resolve }]
-  await recover({ ...shop.deps, protocols, storeOf: () => undefined })
+  await recoverAll({ ...shop.deps, protocols, storeOf: () => undefined })
   t.match(await copy, { kind: 'answered', receipt: RECEIPT }, 'a refusal would have made its buyer pay again')
   t.equal(shop.bank.charges + shop.runs(), 0)
 })
@@ -205,7 +206,7 @@ t.test('aborts pending writes of an operation that was removed', async (t) => {
   for (; rounds < 2_000; rounds += 1) {
     const faults: unknown[] = []
     const { protocol } = shop.payment()
-    const found = await recover({
+    const found = await recoverAll({
       ...shop.deps,
       protocols: () => [protocol],
       storeOf: () => undefined,
@@ -285,7 +286,7 @@ t.test('recovers other payments while one waits for its block', async (t) => {
     else mined()
     return shop.bank.resolution
   }
-  await recover({
+  await recoverAll({
     ...shop.deps,
     protocols: () => [{ ...protocol, resolve: waiting }],
     storeOf: () => undefined,
@@ -293,6 +294,26 @@ t.test('recovers other payments while one waits for its block', async (t) => {
   })
   t.match(await shop.ledger.get(KEY), { state: 'settled' })
   t.match(await shop.ledger.get('test:two'), { state: 'settled' })
+})
+
+t.test('recovers payments that become due while an earlier one waits for its block', async (t) => {
+  const shop = await openShop(t)
+  await leave(shop, 'settling')
+  const { protocol } = shop.payment()
+  let mined = (): void => {}
+  const block = new Promise<void>((resolve) => (mined = resolve))
+  const resolve = async ({ key }: PaymentRecord): Promise<Settlement> => {
+    if (key === KEY) await block
+    return SETTLED
+  }
+  const deps = { ...shop.deps, protocols: () => [{ ...protocol, resolve }], storeOf: () => undefined }
+  const waiting = await recover(deps)
+  await leave(shop, 'settling', { key: 'test:two', id: paymentId('test:two'), identifier: undefined })
+  await recoverAll(deps)
+  t.match(await shop.ledger.get('test:two'), { state: 'settled' })
+  mined()
+  await Promise.all(waiting)
+  t.match(await shop.ledger.get(KEY), { state: 'settled' })
 })
 
 t.test('works again, uncharged, for a settled payment whose answer was lost', async (t) => {

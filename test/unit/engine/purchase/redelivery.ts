@@ -277,23 +277,26 @@ t.test('treats two simultaneous purchases of the same thing as two', async (t) =
   t.equal(shop.bank.charges, 3)
 })
 
-t.test('treats two purchases of the same thing as two before a slow store confirms the first reservation', async (t) => {
-  const shop = await openShop(t)
-  let second: Promise<PurchaseResult> | undefined
-  const slow: Ledger = {
-    ...shop.ledger,
-    insert: async (record) => {
-      const standing = await shop.ledger.insert(record)
-      second = shop.buy({ payment: sign(shop, 'two') })
-      await second
-      return standing
-    },
-  }
-  const first = await shop.buy({}, { ...shop.deps, ledger: slow })
-  t.match(first, { kind: 'answered', record: { key: 'test:one' } })
-  t.match(await second, { kind: 'answered', record: { key: 'test:two' } })
-  t.equal(shop.bank.charges, 2)
-})
+t.test(
+  'treats two purchases of the same thing as two before a slow store confirms the first reservation',
+  async (t) => {
+    const shop = await openShop(t)
+    let second: Promise<PurchaseResult> | undefined
+    const slow: Ledger = {
+      ...shop.ledger,
+      insert: async (record) => {
+        const standing = await shop.ledger.insert(record)
+        second = shop.buy({ payment: sign(shop, 'two') })
+        await second
+        return standing
+      },
+    }
+    const first = await shop.buy({}, { ...shop.deps, ledger: slow })
+    t.match(first, { kind: 'answered', record: { key: 'test:one' } })
+    t.match(await second, { kind: 'answered', record: { key: 'test:two' } })
+    t.equal(shop.bank.charges, 2)
+  },
+)
 
 t.test('runs paid work that has failed for the next payment, uncharged', async (t) => {
   const shop = await openShop(t)
