@@ -115,8 +115,9 @@ t.test('takes new keys and forgets revoked ones while it serves', async (t) => {
 })
 
 t.test('names customers in its log and counts their calls, and shows no key', async (t) => {
-  await until('the log has the calls', () => server.log().some((line) => line['customer'] === 'beta'))
-  t.ok(server.log().some((line) => line['customer'] === 'acme' && line['route'] === '/hello'))
+  const isLogged = (customer: string, route: string): boolean =>
+    server.log().some((line) => line['customer'] === customer && line['route'] === route)
+  await until('the log has the calls of both', () => isLogged('acme', '/hello') && isLogged('beta', '/hello'))
   const metrics = await fetch(`${server.url}/metrics`, {
     headers: { Authorization: 'Bearer token-of-sixteen-letters' },
   })

@@ -161,7 +161,7 @@ t.test(
     t.ok(receiver.taken.every(({ isSigned }) => isSigned))
     const again = receiver.taken.find(({ payment }) => payment === first)
     t.equal(again?.id, receiver.left[0], 'under the same id')
-    t.match(server.output(), /webhook sale to 127\.0\.0\.1:\d+: .*; it is sent again/)
+    await server.said(/webhook sale to 127\.0\.0\.1:\d+: .*; it is sent again/)
   },
 )
 

@@ -217,7 +217,7 @@ for (const operator of ['without an endpoint', 'with an endpoint'] as const) {
       t.equal(answer.status, 200)
       t.match(readHeader(answer, 'payment-response'), { success: true, amount: '9000' })
       t.strictSame((await received()).slice(before), [9_000n])
-      t.match(shop.output(), /facilitator .* 9000 instead of 5000 atomic units in 0x[0-9a-f]{64}/)
+      await shop.server.said(/facilitator .* 9000 instead of 5000 atomic units in 0x[0-9a-f]{64}/)
 
       const settles = facilitator.settles().length
       const next = await send(work(5), await signed())
@@ -258,8 +258,7 @@ t.test('sells fixed and metered prices by upto where the facilitator lists upto 
   const place = { shop, facilitator }
   places.push(place)
   await offering(shop)
-  const notice = /is paid by upto alone: no facilitator lists exact there/
-  await until('the operator is told', () => notice.test(shop.output()))
+  await shop.server.said(/is paid by upto alone: no facilitator lists exact there/)
   for (const [path, amount] of [
     ['/paid/work?n=2', 2_000n],
     ['/paid/other?n=2', 10_000n],
