@@ -91,11 +91,10 @@ export function createX402({
         return found
     }
   }
-  /** The signed receipts of a good answer, in the extensions of its settlement response. */
-  const withReceipts = (response: JsonObject, { record, receipt, status }: Settled): JsonObject => {
-    const signed = status >= 200 && status < 300 ? receipts?.sign(record, receipt) : undefined
-    return signed === undefined ? response : { ...response, extensions: receiptExtensions(signed) }
-  }
+  const answers = settlementAnswers(
+    { header: RESPONSE, settled: responseTo, failed: failureResponse },
+    receipts,
+  )
   const protocol: Protocol = {
     name: 'x402',
     takesActions: schemes.some(({ takesActions, offers }) => takesActions === true && offers.length > 0),
@@ -117,10 +116,7 @@ export function createX402({
         // Some clients send the text of the header.
         return typeof sent === 'string' ? readBase64(sent, takeAny) : takeAny(sent)
       },
-      receipt: (record, receipt, status) => ({
-        [META_RESPONSE]: withReceipts(responseTo(record, receipt), { record, receipt, status }),
-      }),
-      failure: (record, code) => ({ [META_RESPONSE]: failureResponse(record, code) }),
+      ...answers.tools,
     },
     challenge,
     resolve: async (record) =>
@@ -134,10 +130,8 @@ export function createX402({
     isForAnother: (record) => schemeOf(record.scheme, record.network)?.isForAnother?.(record) ?? false,
     lookAtBlocks: async ({ scheme, network }, blocks) =>
       (await schemeOf(scheme, network)?.lookAtBlocks(network, blocks)) ?? CANNOT_LOOK,
-    receiptHeaders: (record, receipt, status) => ({
-      [RESPONSE]: encode(withReceipts(responseTo(record, receipt), { record, receipt, status })),
-    }),
-    failureHeaders: (record, code) => ({ [RESPONSE]: encode(failureResponse(record, code)) }),
+    receiptHeaders: answers.receiptHeaders,
+    failureHeaders: answers.failureHeaders,
     background: async () => {
       await Promise.all(schemes.map(async (scheme) => scheme.background?.()))
     },
@@ -147,16 +141,10 @@ export function createX402({
   }
   const inV1: PaymentProtocol = {
     ...protocol,
-    receiptHeaders: (record, receipt, status) => ({
-      [RESPONSE_V1]: encode(withReceipts(settlementInV1(receipt), { record, receipt, status })),
-    }),
-    failureHeaders: (record, code) => ({ [RESPONSE_V1]: encode(failureInV1(record, code)) }),
-    tools: {
-      receipt: (record, receipt, status) => ({
-        [META_RESPONSE]: withReceipts(settlementInV1(receipt), { record, receipt, status }),
-      }),
-      failure: (record, code) => ({ [META_RESPONSE]: failureInV1(record, code) }),
-    },
+    ...settlementAnswers(
+      { header: RESPONSE_V1, settled: (_, receipt) => settlementInV1(receipt), failed: failureInV1 },
+      receipts,
+    ),
   }
   const takeV2 = (payment: unknown): Detection => take(readPayload(payment), protocol)
   const takeV1 = (payment: unknown): Detection => take(readV1(payment), inV1)
@@ -228,11 +216,31 @@ function withUsage({ usage }: PaymentRecord, receipt: Receipt): Receipt {
   return usage === undefined ? receipt : { ...receipt, extra: { ...receipt.extra, usage } }
 }
 
-/** An answer to a payment that has settled. */
-interface Settled {
-  readonly record: PaymentRecord
-  readonly receipt: Receipt
-  readonly status: number
+/** What one version of x402 says of a settlement, and in which header. */
+interface SettlementForm {
+  readonly header: string
+  readonly settled: (record: PaymentRecord, receipt: Receipt) => JsonObject
+  readonly failed: (record: PaymentRecord, code: ErrorCode) => JsonObject
+}
+
+/** What is sent with an answer about its settlement; with a good one, also the signed receipts, as extensions. */
+function settlementAnswers(
+  { header, settled, failed }: SettlementForm,
+  receipts: ReceiptSigner | undefined,
+): Pick<PaymentProtocol, 'receiptHeaders' | 'failureHeaders' | 'tools'> {
+  const signed = (record: PaymentRecord, receipt: Receipt, status: number): JsonObject => {
+    const response = settled(record, receipt)
+    const proofs = status >= 200 && status < 300 ? receipts?.sign(record, receipt) : undefined
+    return proofs === undefined ? response : { ...response, extensions: receiptExtensions(proofs) }
+  }
+  return {
+    receiptHeaders: (...sold) => ({ [header]: encode(signed(...sold)) }),
+    failureHeaders: (record, code) => ({ [header]: encode(failed(record, code)) }),
+    tools: {
+      receipt: (...sold) => ({ [META_RESPONSE]: signed(...sold) }),
+      failure: (record, code) => ({ [META_RESPONSE]: failed(record, code) }),
+    },
+  }
 }
 
 function failureResponse({ network, payer }: PaymentRecord, errorReason: ErrorCode): JsonObject {
