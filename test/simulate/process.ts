@@ -20,7 +20,7 @@ import { quoteCall } from '../../src/engine/purchase/purchase.ts'
 import type { ActionResult } from '../../src/engine/payment/payment.ts'
 import { exactScheme } from '../../src/engine/x402/exact-evm/exact.ts'
 import { openFacilitators } from '../../src/engine/x402/facilitators/open-facilitators.ts'
-import { openX402Networks } from '../../src/engine/x402/exact-evm/exact-networks.ts'
+import { openEvmNetworks } from '../../src/engine/x402/exact-evm/evm-networks.ts'
 import { exactSvmScheme } from '../../src/engine/x402/exact-svm/exact-svm.ts'
 import { openSvmNetworks } from '../../src/engine/x402/exact-svm/svm-networks.ts'
 import type { Scheme } from '../../src/engine/x402/scheme.ts'
@@ -92,7 +92,7 @@ export async function startLife(world: World, index: number, number: number): Pr
   }
   const { x402 } = catalog.payments
   if (x402 === undefined) throw new Error('the catalog sells by x402')
-  const networks = openX402Networks({
+  const networks = openEvmNetworks({
     ...runtime,
     payTo: world.payTo,
     rpcUrls: { [BASE.chainId]: EVM_NODE },

@@ -8,7 +8,7 @@ import { openFacilitators } from '../x402/facilitators/open-facilitators.ts'
 import type { OnFacilitatorOutcome } from '../x402/facilitators/observed-facilitator.ts'
 import { exactSvmScheme } from '../x402/exact-svm/exact-svm.ts'
 import { openSvmNetworks, type SvmNetworks } from '../x402/exact-svm/svm-networks.ts'
-import { openX402Networks, type X402Networks } from '../x402/exact-evm/exact-networks.ts'
+import { openEvmNetworks, type EvmNetworks } from '../x402/exact-evm/evm-networks.ts'
 import { exactScheme } from '../x402/exact-evm/exact.ts'
 import { permitNetworks, uptoScheme } from '../x402/upto-evm/upto.ts'
 import { openChannels } from '../x402/batch-settlement-evm/batch-settlement.ts'
@@ -37,7 +37,7 @@ export interface NetworkDeps {
 
 /** The networks for payments, kept across revisions: signers keep their queues, and MPP its thread. */
 export interface AllNetworks {
-  readonly x402: X402Networks
+  readonly x402: EvmNetworks
   readonly svm: SvmNetworks
   readonly mpp: MppNetworks
   readonly channels: ReturnType<typeof openChannels>
@@ -51,7 +51,7 @@ export function openNetworks(deps: NetworkDeps): AllNetworks {
   const context = { ...runtime, ledger, owner, now: ledger.now, report: log }
   const { facilitators } = config
   const opened = openFacilitators({ ...context, facilitators, noteFacilitator })
-  const x402 = openX402Networks({ ...runtime, ...config, ...opened, names, ledger, owner, report: log })
+  const x402 = openEvmNetworks({ ...runtime, ...config, ...opened, names, ledger, owner, report: log })
   const { payToSolana = '', svmRpcUrls = {}, feePayers = [] } = config
   return {
     x402,

@@ -275,7 +275,7 @@ export function wasNeverSent(fault: unknown): boolean {
 
 type NamedNetwork = Pick<Network, 'id' | 'title'>
 
-interface Survey {
+export interface Survey {
   /** What an operator should know, one sentence each. */
   readonly problems: readonly string[]
   /** CAIP-2 ids of networks that no facilitator takes, by the word of all of them. */

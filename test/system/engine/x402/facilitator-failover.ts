@@ -6,10 +6,8 @@ import t, { type Test } from 'tap'
 import { VARIABLES } from '../../../../src/engine/app/option-names.ts'
 import { systemRuntime } from '../../../../src/engine/base/runtime.ts'
 import type { Settler } from '../../../../src/engine/x402/exact-evm/settler.ts'
-import {
-  openX402Networks,
-  type NetworkSettings,
-} from '../../../../src/engine/x402/exact-evm/exact-networks.ts'
+import type { NetworkSettings } from '../../../../src/engine/x402/exact-evm/evm-network.ts'
+import { openEvmNetworks } from '../../../../src/engine/x402/exact-evm/evm-networks.ts'
 import { openFacilitators } from '../../../../src/engine/x402/facilitators/open-facilitators.ts'
 import { readProblem } from '../../../support/http.ts'
 import { openFacilitator, type FacilitatorServer } from '../../../support/facilitator.ts'
@@ -251,7 +249,7 @@ t.test('refuses work, uncharged, while every facilitator is away, and keeps the 
 /** A settler of another process, with these means. */
 async function settlerWith(means: Pick<NetworkSettings, 'rpcUrls' | 'signerKeys'>): Promise<Settler> {
   const report = (): void => undefined
-  const tills = openX402Networks({
+  const tills = openEvmNetworks({
     ...means,
     ...openFacilitators({
       ...systemRuntime,

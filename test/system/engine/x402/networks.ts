@@ -2,10 +2,8 @@ import t from 'tap'
 import { VARIABLES } from '../../../../src/engine/app/option-names.ts'
 import { httpOver } from '../../../../src/engine/base/runtime.ts'
 import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
-import {
-  openX402Networks,
-  type NetworkSettings,
-} from '../../../../src/engine/x402/exact-evm/exact-networks.ts'
+import type { NetworkSettings } from '../../../../src/engine/x402/exact-evm/evm-network.ts'
+import { openEvmNetworks } from '../../../../src/engine/x402/exact-evm/evm-networks.ts'
 import {
   openFacilitators,
   type OpenFacilitators,
@@ -67,7 +65,7 @@ function tillsWith(settings: Partial<TestSettings>) {
     report: unused,
     ...settings,
   }
-  return openX402Networks({ ...all, ...openFacilitators(all) })
+  return openEvmNetworks({ ...all, ...openFacilitators(all) })
 }
 
 const x402 = {
