@@ -51,7 +51,6 @@ const PATIENCE_MS = 60_000
 export function openChannels(
   settings: ChannelSettings,
 ): (terms: X402Terms, networks: ChannelNetworks) => ChannelScheme {
-  const { ledger, owner, now, sleep, every, report, settlementOf } = settings
   const authorizers = new Map<Address, `0x${string}`>(
     settings.authorizerKeys.flatMap((key) => {
       const address = addressOfKey(key)
@@ -59,57 +58,24 @@ export function openChannels(
     }),
   )
   const watches = new Map<string, ChannelWatch>()
+  const watchOf = (on: ChannelNetwork): ChannelWatch => {
+    const watch = watches.get(on.network.id) ?? new ChannelWatch(on)
+    watches.set(on.network.id, watch)
+    return watch
+  }
   return (terms, { offered, reachable }) => {
-    const { channels, limits } = terms
-    const channelNetwork = ({ network, payTo }: AcceptedNetwork): ChannelNetwork[] => {
-      const open = settlementOf(network)
-      if (open === undefined || authorizers.size === 0 || !isAddress(payTo)) return []
-      return [
-        {
-          network,
-          payTo: toChecksum(payTo),
-          limits: limits[network.id] ?? network.limits,
-          terms: {
-            withdrawDelay: channels.withdrawDelay,
-            leastDeposit: toAtomic(channels.leastDeposit, network.token.decimals),
-            depositBy: channels.depositBy,
-            claimAfter: toAtomic(channels.claimAfter, network.token.decimals),
-            claimEvery: channels.claimEvery,
-            mostUnclaimed: toAtomic(channels.mostUnclaimed, network.token.decimals),
-          },
-          authorizers,
-          ledger,
-          clock: { now, sleep },
-          open,
-          watched: () => readWatched({ ledger, network }),
-          report: (line) => report(`${network.title}: ${line}`),
-        },
-      ]
-    }
     const [present = ''] = authorizers.keys()
     const all = new Map(
-      reachable.flatMap((accepted) =>
-        channelNetwork(accepted).map(
-          (on) => [on.network.id, { on, offer: channelOffer(accepted, present, on.terms) }] as const,
-        ),
-      ),
+      reachable.flatMap((accepted) => {
+        const on = channelNetworkOf(settings, authorizers, terms, accepted)
+        return on === undefined
+          ? []
+          : [[on.network.id, { on, offer: channelOffer(accepted, present, on.terms) }] as const]
+      }),
     )
     const offers = offered.flatMap(({ network }) => all.get(network.id)?.offer ?? []).slice(0, 1)
-    const claim = async (on: ChannelNetwork, scope: ClaimScope): Promise<ClaimRound | undefined> => {
-      const lock = new DistributedLock({ ledger, owner, now, sleep, name: `channels:${on.network.id}` })
-      if ((await lock.acquire(scope === 'all' ? PATIENCE_MS : 0)) === undefined) return undefined
-      const stop = every(RENEWAL_MS, () => void lock.extend(RENEWAL_MS * 2).catch(() => undefined))
-      try {
-        const watch = watches.get(on.network.id) ?? new ChannelWatch(on)
-        watches.set(on.network.id, watch)
-        await watch.look()
-        await followDeposits(on)
-        return await claimChannels(on, scope)
-      } finally {
-        stop()
-        await lock.release(undefined)
-      }
-    }
+    const claim = (on: ChannelNetwork, scope: ClaimScope): Promise<ClaimRound | undefined> =>
+      claimAlone(settings, watchOf(on), on, scope)
     return {
       name: SCHEME,
       takesActions: true,
@@ -147,4 +113,55 @@ export function openChannels(
   }
 }
 
+/** Undefined where this process has no accounts, or nobody signs its claims. */
+function channelNetworkOf(
+  { ledger, now, sleep, report, settlementOf }: ChannelSettings,
+  authorizers: ChannelNetwork['authorizers'],
+  { channels, limits }: X402Terms,
+  { network, payTo }: AcceptedNetwork,
+): ChannelNetwork | undefined {
+  const open = settlementOf(network)
+  if (open === undefined || authorizers.size === 0 || !isAddress(payTo)) return undefined
+  const { decimals } = network.token
+  return {
+    network,
+    payTo: toChecksum(payTo),
+    limits: limits[network.id] ?? network.limits,
+    terms: {
+      withdrawDelay: channels.withdrawDelay,
+      leastDeposit: toAtomic(channels.leastDeposit, decimals),
+      depositBy: channels.depositBy,
+      claimAfter: toAtomic(channels.claimAfter, decimals),
+      claimEvery: channels.claimEvery,
+      mostUnclaimed: toAtomic(channels.mostUnclaimed, decimals),
+    },
+    authorizers,
+    ledger,
+    clock: { now, sleep },
+    open,
+    watched: () => readWatched({ ledger, network }),
+    report: (line) => report(`${network.title}: ${line}`),
+  }
+}
+
 const RENEWAL_MS = 5_000
+
+/** Claims the channels of a network, in one process at a time; undefined while another one does. */
+async function claimAlone(
+  { ledger, owner, now, sleep, every }: ChannelSettings,
+  watch: ChannelWatch,
+  on: ChannelNetwork,
+  scope: ClaimScope,
+): Promise<ClaimRound | undefined> {
+  const lock = new DistributedLock({ ledger, owner, now, sleep, name: `channels:${on.network.id}` })
+  if ((await lock.acquire(scope === 'all' ? PATIENCE_MS : 0)) === undefined) return undefined
+  const stop = every(RENEWAL_MS, () => void lock.extend(RENEWAL_MS * 2).catch(() => undefined))
+  try {
+    await watch.look()
+    await followDeposits(on)
+    return await claimChannels(on, scope)
+  } finally {
+    stop()
+    await lock.release(undefined)
+  }
+}
