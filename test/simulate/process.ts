@@ -34,8 +34,9 @@ import { randomOf } from './random.ts'
 const OFFERED = ['exact', 'exact-svm', 'upto', 'batch-settlement'] as const satisfies readonly Way[]
 
 /** Interval of recovery, as the service has it. */
-const RECOVERY_MS = 5_000
-const HANDED_OVER_MS = 1_000
+const RECOVERY_MS = 2_000
+const URGENT_MS = 1_000
+const UPKEEP_MS = 5_000
 
 /** A request with a payment, as a process takes it. */
 export interface Call {
@@ -161,7 +162,7 @@ export async function startLife(world: World, index: number, number: number): Pr
     report,
   }
   const recovery = { ...leaseContext, protocols: () => [protocol], storeOf: () => undefined, report }
-  const repeat = (work: () => Promise<unknown>, pause = RECOVERY_MS): void => {
+  const repeat = (work: () => Promise<unknown>, pause: number): void => {
     void ports
       .sleep(pause)
       .then(work)
@@ -172,12 +173,12 @@ export async function startLife(world: World, index: number, number: number): Pr
     for (const work of await found) work.catch(report)
   }
   const follow = (which: 'due' | 'all'): Promise<void> => begin(followBlocks(recovery, which))
-  repeat(() => begin(recover(recovery)))
-  repeat(() => cleanUp(recovery))
-  repeat(() => follow('due'))
+  repeat(() => begin(recover(recovery)), RECOVERY_MS)
+  repeat(() => cleanUp(recovery), UPKEEP_MS)
+  repeat(() => follow('due'), URGENT_MS)
   void follow('all').catch(report)
-  if (world.ways.some((way) => way !== 'exact')) repeat(async () => protocol.background?.())
-  if (world.ways.includes('upto')) repeat(() => begin(takeHandedOver(recovery)), HANDED_OVER_MS)
+  if (world.ways.some((way) => way !== 'exact')) repeat(async () => protocol.background?.(), UPKEEP_MS)
+  if (world.ways.includes('upto')) repeat(() => begin(takeHandedOver(recovery)), URGENT_MS)
   const life: Life = {
     ports,
     protocol,

@@ -36,6 +36,12 @@ export const FIRST_LOOK_MS = 15_000
 /** The same for a payment that expires soon: while its bytes can still be sent again, but not before its block is shown. */
 export const EARLIEST_LOOK_MS = 3_000
 
+/**
+ * A settlement that leaves less of the payment’s validity has to be deeper: were its block undone, the process that finds
+ * out may die, another one would have to wait for its lease, and send the payment again before its end.
+ */
+export const LATE_SETTLEMENT_MS = LEASE_MS + 5_000
+
 /** Longest pause between two looks. */
 export const LONGEST_LOOK_MS = 600_000
 

@@ -189,10 +189,13 @@ const SWEEPING_MS = 3_600_000
 const BACKGROUND_MS = 60_000
 
 /** Interval of the search for payments of dead processes. */
-const RECOVERY_MS = 5_000
+const RECOVERY_MS = 2_000
 
-/** Interval of the search for payments that other processes have handed over. */
-const HANDED_OVER_MS = 1_000
+/** Interval of the search for payments whose buyers wait, or which expire soon: those handed over, and those undone. */
+const URGENT_MS = 1_000
+
+/** Interval of what is not urgent. */
+const UPKEEP_MS = 5_000
 
 /**
  * Goes on with payments whose request is over or in another process: those of dead processes, those that were handed
@@ -205,10 +208,10 @@ function lookAfterPayments(tasks: BackgroundTasks, deps: RecoveryDeps): void {
   }
   const follow = (which: 'due' | 'all'): Promise<void> => begin(followBlocks(deps, which)).catch(report)
   tasks.every(RECOVERY_MS, () => begin(recover(deps)).catch(report))
-  tasks.every(RECOVERY_MS, () => cleanUp(deps).catch(report))
-  tasks.every(HANDED_OVER_MS, () => begin(takeHandedOver(deps)).catch(report))
-  tasks.every(RECOVERY_MS, () => follow('due'))
-  tasks.every(RECOVERY_MS, async () => {
+  tasks.every(UPKEEP_MS, () => cleanUp(deps).catch(report))
+  tasks.every(URGENT_MS, () => begin(takeHandedOver(deps)).catch(report))
+  tasks.every(URGENT_MS, () => follow('due'))
+  tasks.every(UPKEEP_MS, async () => {
     await Promise.all(protocols().map(async (each) => each.background?.().catch(report)))
   })
   void tasks.add(follow('all'))

@@ -144,9 +144,12 @@ function pauseUntilExpiry(
   { undone, dispatch, receipt, validBefore }: Omit<PaymentRecord, 'due'>,
   now: number,
 ): number | undefined {
-  const hurries = undone !== undefined || (receipt !== undefined && dispatch?.kind === 'payer')
-  return hurries && now < validBefore
-    ? Math.max(EARLIEST_LOOK_MS, Math.floor((validBefore - now) / 2))
+  const left = validBefore - now
+  if (left <= 0) return undefined
+  // The process that sends it again may be dead.
+  if (undone !== undefined) return EARLIEST_LOOK_MS
+  return receipt !== undefined && dispatch?.kind === 'payer'
+    ? Math.max(EARLIEST_LOOK_MS, Math.floor(left / 2))
     : undefined
 }
 

@@ -1,12 +1,11 @@
+import { LATE_SETTLEMENT_MS } from '../../base/money-times.ts'
 import type { BlockReference, Receipt } from '../../ledger/payment-record.ts'
 import type { Block, Chain, TransactionReceipt } from './chain.ts'
 
 /** Blocks, its own included, after which a block counts as final: two epochs of Ethereum. */
 export const FINAL_BLOCKS = 64
 
-/** Before the end of a payment, the time in which it may be too late to send it again when its block is undone. */
-const LATE_MS = 10_000
-/** Blocks, its own included, that a settlement of that time must have before it counts. */
+/** Blocks, its own included, that a late settlement must have before it counts. */
 const LATE_BLOCKS = 4n
 
 /**
@@ -18,7 +17,7 @@ export async function isDeepEnough(
   { block: number }: Pick<TransactionReceipt, 'block'>,
   validBefore: number,
 ): Promise<boolean> {
-  const late = validBefore - LATE_MS
+  const late = validBefore - LATE_SETTLEMENT_MS
   if (now() < late) return true
   const [head, mined] = await Promise.all([chain.blockNumber(), chain.block(number)])
   if (head.kind !== 'result' || mined.kind !== 'result') return false

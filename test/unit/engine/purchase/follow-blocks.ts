@@ -1,12 +1,18 @@
 import t from 'tap'
 import { EARLIEST_LOOK_MS, LEASE_MS } from '../../../../src/engine/base/money-times.ts'
 import type { BlockStanding } from '../../../../src/engine/chains/evm/finality.ts'
-import { paymentId, refundStateOf, situationOf } from '../../../../src/engine/ledger/payment-lifecycle.ts'
+import {
+  nextCheckAt,
+  paymentId,
+  refundStateOf,
+  situationOf,
+} from '../../../../src/engine/ledger/payment-lifecycle.ts'
 import type { PaymentRecord } from '../../../../src/engine/ledger/payment-record.ts'
 import type { Protocol } from '../../../../src/engine/payment/protocol.ts'
 import type { Settlement } from '../../../../src/engine/payment/settlement.ts'
 import { followBlocks } from '../../../../src/engine/purchase/follow-blocks.ts'
 import { type RecoveryDeps } from '../../../../src/engine/purchase/recovery.ts'
+import { makeRecord } from '../../../support/payment-records.ts'
 import {
   AWAY,
   FAILED,
@@ -77,6 +83,19 @@ t.test('sends an undone payment again while a dead process carries it out', asyn
   const undone = { state: 'settled', transaction: '0x01' } as const
   await leave(shop, 'unknown', { undone, leaseUntil: NOW + LEASE_MS, due: NOW })
   const watcher = openWatcher(shop, 'undone')
+  await watcher.recover()
+  t.match(watcher.seen, { resent: 1, resettled: 0 })
+})
+
+t.test('sends an undone payment again soon after the process that found out has died', async (t) => {
+  const shop = await openShop(t)
+  const undone = { state: 'settled', transaction: '0x01' } as const
+  const held = { ...makeRecord(KEY, NOW, 'dead'), dispatch: TRANSACTION, undone, attempts: 3 }
+  const due = nextCheckAt({ ...held, state: 'unknown', validBefore: NOW + 20_000 })
+  t.equal(due, NOW + EARLIEST_LOOK_MS)
+  await leave(shop, 'unknown', { undone, leaseUntil: NOW + LEASE_MS, due })
+  const watcher = openWatcher(shop, 'undone')
+  shop.clock.now = NOW + EARLIEST_LOOK_MS
   await watcher.recover()
   t.match(watcher.seen, { resent: 1, resettled: 0 })
 })
