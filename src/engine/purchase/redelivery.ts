@@ -34,11 +34,19 @@ export async function waitAsBuyer<T extends Found>(
   wait: () => Promise<T>,
 ): Promise<T> {
   buyers.connect(id, gone, 'waiting')
-  const result = await wait().finally(() => buyers.disconnect(id, gone))
-  const found: Found = result
-  // The delivery to this connection is tracked too.
-  if (found.kind === 'answered' || found.kind === 'streaming') buyers.connect(found.record.id, gone, 'served')
-  return result
+  let served: string | undefined
+  try {
+    const result = await wait()
+    const found: Found = result
+    if (found.kind === 'answered' || found.kind === 'streaming') {
+      // The delivery to this connection is tracked too.
+      served = found.record.id
+      buyers.connect(served, gone, 'served')
+    }
+    return result
+  } finally {
+    if (served !== id) buyers.disconnect(id, gone)
+  }
 }
 
 /** No answer was lost: the new payment buys one. */
