@@ -38,9 +38,9 @@ export const EARLIEST_LOOK_MS = 3_000
 
 /**
  * A settlement that leaves less of the payment’s validity has to be deeper: were its block undone, the process that finds
- * out may die, another one would have to wait for its lease, and send the payment again before its end.
+ * out may die, and another one would have to wait for its lease.
  */
-export const LATE_SETTLEMENT_MS = LEASE_MS + 5_000
+export const LATE_SETTLEMENT_MS = LEASE_MS
 
 /** Longest pause between two looks. */
 export const LONGEST_LOOK_MS = 600_000
@@ -86,6 +86,9 @@ export const FACILITATOR_SETTLE_MS = 30_000
 
 /** A transaction of MPP lives for 25 s, of which the settlement takes its part: longer work is paid for first. */
 export const MPP_LONGEST_WORK_MS = 15_000
+
+/** `LATE_SETTLEMENT_MS` for these: what several processes do one after the other takes most of their life. */
+export const MPP_LATE_SETTLEMENT_MS = LEASE_MS + 5_000
 
 /** How long a challenge can be paid: the scheme’s clients and mppx use the same. */
 export const MPP_CHALLENGE_MS = 300_000

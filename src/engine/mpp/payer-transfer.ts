@@ -1,3 +1,4 @@
+import { MPP_LATE_SETTLEMENT_MS } from '../base/money-times.ts'
 import type { Address } from '../base/address.ts'
 import { blockOf, isDeepEnough } from '../chains/evm/finality.ts'
 import { isTransfer, type Transfer } from '../chains/evm/transfer-log.ts'
@@ -131,7 +132,7 @@ export async function findReceipt(
 ): Promise<Settlement | undefined> {
   const seen = await context.chain.receipt(transfer.transaction.hash)
   if (seen.kind !== 'result' || seen.result === null) return undefined
-  return (await isDeepEnough(context, seen.result, transfer.validBefore))
+  return (await isDeepEnough(context, seen.result, transfer.validBefore - MPP_LATE_SETTLEMENT_MS))
     ? readReceipt(transfer, seen.result)
     : UNCONFIRMED
 }

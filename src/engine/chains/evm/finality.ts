@@ -1,4 +1,3 @@
-import { LATE_SETTLEMENT_MS } from '../../base/money-times.ts'
 import type { BlockReference, Receipt } from '../../ledger/payment-record.ts'
 import type { Block, Chain, TransactionReceipt } from './chain.ts'
 
@@ -10,14 +9,13 @@ const LATE_BLOCKS = 4n
 
 /**
  * Whether a settlement that a block shows may count: a block that came so late that nobody could send the payment again
- * has to be deeper. Asks the node only near `validBefore`, in milliseconds since the epoch, and afterwards.
+ * has to be deeper. Asks the node only from `late` on, in milliseconds since the epoch.
  */
 export async function isDeepEnough(
   { chain, now }: { readonly chain: Chain; readonly now: () => number },
   { block: number }: Pick<TransactionReceipt, 'block'>,
-  validBefore: number,
+  late: number,
 ): Promise<boolean> {
-  const late = validBefore - LATE_SETTLEMENT_MS
   if (now() < late) return true
   const [head, mined] = await Promise.all([chain.blockNumber(), chain.block(number)])
   if (head.kind !== 'result' || mined.kind !== 'result') return false

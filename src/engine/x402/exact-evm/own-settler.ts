@@ -1,4 +1,5 @@
 import { isAddress } from '../../base/address.ts'
+import { LATE_SETTLEMENT_MS } from '../../base/money-times.ts'
 import { findBatch } from '../../chains/evm/kept-batch.ts'
 import { isHex, type Block, type Chain } from '../../chains/evm/chain.ts'
 import { priceOfRevert } from '../../chains/evm/fees.ts'
@@ -267,7 +268,8 @@ async function confirm(
     const counts =
       head === undefined ||
       (head.kind === 'result' && seen.result.block + BigInt(limits.confirmations) - 1n <= head.result)
-    if (!counts || !(await isDeepEnough(context, seen.result, validBefore))) return undefined
+    if (!counts || !(await isDeepEnough(context, seen.result, validBefore - LATE_SETTLEMENT_MS)))
+      return undefined
     tracked.mined(seen.result)
     const { succeeded, logs, hash, gasCost } = seen.result
     const { members = Math.max(1, tracked.payers.length) } = transaction
