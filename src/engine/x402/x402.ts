@@ -65,7 +65,7 @@ export function createX402({
     if (!listings.has(endpoint)) challenge(endpoint, exampleAmount(endpoint.operation))
     return listings.get(endpoint)
   }
-  const schemeOf = (name: string, network: string): Scheme | undefined =>
+  const schemeOf: FindScheme = (name, network) =>
     schemes.find((scheme) => scheme.name === name && scheme.knows(network))
   const responseTo = (record: PaymentRecord, receipt: Receipt): JsonObject => {
     const counted = withUsage(record, receipt)
@@ -119,17 +119,7 @@ export function createX402({
       ...answers.tools,
     },
     challenge,
-    resolve: async (record) =>
-      (await schemeOf(record.scheme, record.network)?.resolve(record)) ?? NOT_CONFIGURED,
-    resend: async (record) => schemeOf(record.scheme, record.network)?.resend?.(record),
-    resettle: async (record, journal) => {
-      const scheme = schemeOf(record.scheme, record.network)
-      if (scheme === undefined) return NOT_CONFIGURED
-      return (await scheme.resettle?.(record, journal)) ?? SETTLEMENT_FAILED
-    },
-    isForAnother: (record) => schemeOf(record.scheme, record.network)?.isForAnother?.(record) ?? false,
-    lookAtBlocks: async ({ scheme, network }, blocks) =>
-      (await schemeOf(scheme, network)?.lookAtBlocks(network, blocks)) ?? CANNOT_LOOK,
+    ...finishedBy(schemeOf),
     receiptHeaders: answers.receiptHeaders,
     failureHeaders: answers.failureHeaders,
     background: async () => {
@@ -149,6 +139,27 @@ export function createX402({
   const takeV2 = (payment: unknown): Detection => take(readPayload(payment), protocol)
   const takeV1 = (payment: unknown): Detection => take(readV1(payment), inV1)
   return protocol
+}
+
+type FindScheme = (name: string, network: string) => Scheme | undefined
+
+/** Has each payment finished by the scheme that has taken it. */
+function finishedBy(
+  schemeOf: FindScheme,
+): Pick<Protocol, 'resolve' | 'resend' | 'resettle' | 'isForAnother' | 'lookAtBlocks'> {
+  return {
+    resolve: async (record) =>
+      (await schemeOf(record.scheme, record.network)?.resolve(record)) ?? NOT_CONFIGURED,
+    resend: async (record) => schemeOf(record.scheme, record.network)?.resend?.(record),
+    resettle: async (record, journal) => {
+      const scheme = schemeOf(record.scheme, record.network)
+      if (scheme === undefined) return NOT_CONFIGURED
+      return (await scheme.resettle?.(record, journal)) ?? SETTLEMENT_FAILED
+    },
+    isForAnother: (record) => schemeOf(record.scheme, record.network)?.isForAnother?.(record) ?? false,
+    lookAtBlocks: async ({ scheme, network }, blocks) =>
+      (await schemeOf(scheme, network)?.lookAtBlocks(network, blocks)) ?? CANNOT_LOOK,
+  }
 }
 
 /**
