@@ -2,16 +2,15 @@ import { isAddress, toChecksum, type Address } from '../../base/address.ts'
 import type { Every } from '../../base/every.ts'
 import type { Limits, Network } from '../../base/networks.ts'
 import { onceResolved } from '../../base/once.ts'
-import type { Deadline, RpcTransport } from '../../base/runtime.ts'
+import type { RpcTransport } from '../../base/runtime.ts'
 import { Chain } from '../../chains/evm/chain.ts'
 import { CANNOT_LOOK, lookAtBlocks } from '../../chains/evm/finality.ts'
 import { addressOfKey } from '../../chains/evm/signature.ts'
-import type { Ledger } from '../../ledger/ledger.ts'
 import type { NetworkHealth } from '../../payment/network-health.ts'
-import type { SettingNames } from '../../payment/setting-names.ts'
 import type { Survey } from '../facilitators/facilitator-client.ts'
 import type { OpenFacilitators } from '../facilitators/open-facilitators.ts'
 import { PermitAccounts } from '../facilitators/permit-accounts.ts'
+import type { Inspection, NetworkAccess } from '../offered-networks.ts'
 import type { X402Terms } from '../scheme.ts'
 import type { FacilitatedSettlement, OwnSettlement, SettleableNetwork } from './exact.ts'
 import { createFacilitatorSettler } from './facilitator-settler.ts'
@@ -23,27 +22,15 @@ import type { Settler } from './settler.ts'
 import { SharedAccounts } from './shared-accounts.ts'
 
 /** `facilitators` settle where there is no signer. */
-export interface NetworkSettings extends OpenFacilitators {
+export interface NetworkSettings extends OpenFacilitators, NetworkAccess {
   readonly payTo: string
   /** JSON-RPC endpoints by chain id. */
   readonly rpcUrls: Readonly<Record<number, string>>
   readonly signerKeys: readonly `0x${string}`[]
-  readonly names: SettingNames
-  readonly ledger: Ledger
   /** Name of this process in leases. */
   readonly owner: string
-  /** To the nodes. */
-  readonly caller: RpcTransport
-  readonly now: () => number
-  readonly sleep: (ms: number) => Promise<void>
   readonly every: Every
-  readonly deadline: Deadline
-  /** Takes a line for the operator. */
-  readonly report: (line: string) => void
 }
-
-/** `changed`: other networks are offered from now on. */
-export type Inspection = 'as before' | 'changed'
 
 /** Node and gas accounts of a network. */
 type OwnContext = Omit<SettlementContext, 'limits'>

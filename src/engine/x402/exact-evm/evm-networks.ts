@@ -1,34 +1,18 @@
 import { NETWORKS, type Network } from '../../base/networks.ts'
 import type { ListingReport } from '../../payment/listing-report.ts'
-import type { NetworkHealth } from '../../payment/network-health.ts'
 import { surveyFacilitators } from '../facilitators/facilitator-client.ts'
+import type { OfferedNetworks } from '../offered-networks.ts'
 import type { X402Terms } from '../scheme.ts'
-import { OpenEvmNetwork, type Inspection, type NetworkSettings } from './evm-network.ts'
+import { OpenEvmNetwork, type NetworkSettings } from './evm-network.ts'
 import type { SettleableNetwork } from './exact.ts'
 import { Reports } from './reports.ts'
 
-type Look = (x402: X402Terms, report: (line: string) => void) => Promise<Inspection>
-
-/** The EVM networks on which payments are accepted, each with its settlement. */
-export interface EvmNetworks {
-  /** Networks of the catalog that can be offered now. */
-  of(x402: X402Terms): readonly SettleableNetwork[]
-  /** Those of them that can be paid by exact. */
+/** The EVM networks on which payments are accepted. */
+export interface EvmNetworks extends OfferedNetworks<Network, SettleableNetwork> {
+  /** Networks that can be offered now and paid by exact. */
   exactOf(x402: X402Terms): readonly SettleableNetwork[]
-  /** Every network that can be settled on here, whether the catalog offers it or not. */
-  reachable(x402: X402Terms): readonly SettleableNetwork[]
-  /** Networks of the catalog that cannot be offered, and the settings that are missing for each. */
-  closed(x402: X402Terms): readonly { readonly network: Network; readonly missing: readonly string[] }[]
-  /** What an operator should know of networks that are offered, one sentence each. */
-  cautions(x402: X402Terms): readonly string[]
-  /** Looks at the networks we settle on ourselves. */
-  readonly inspect: Look
-  /** Asks the facilitators whether they settle the offered networks, after the start: it may take seconds. */
-  readonly survey: Look
   /** Node and gas accounts of a network, opened at the first use; undefined when this process has none. */
   ownSettlement(network: Network): OpenEvmNetwork['ownContext']
-  /** Health of networks with payments since the start that this process settles. */
-  health(): Promise<readonly NetworkHealth[]>
   /** Reports of facilitators about listings. */
   listings(): Promise<readonly ListingReport[]>
 }

@@ -1,16 +1,14 @@
 import type { SvmNetwork } from '../../base/networks.ts'
-import type { Deadline, RpcTransport } from '../../base/runtime.ts'
 import type { SvmAccount } from '../../base/svm-signature.ts'
 import { tokenAccountOf } from '../../base/token-account.ts'
 import { FeeLosses } from '../../chains/svm/fee-losses.ts'
 import { SpentFees, weiOf } from '../../chains/svm/spent-fees.ts'
 import { SvmChain } from '../../chains/svm/svm-chain.ts'
-import type { Ledger } from '../../ledger/ledger.ts'
 import type { NetworkHealth } from '../../payment/network-health.ts'
-import type { SettingNames } from '../../payment/setting-names.ts'
 import { PayerLimits } from '../exact-evm/payer-limits.ts'
 import { exactOn, takes, type SupportedKind } from '../facilitators/facilitator-client.ts'
 import type { OpenFacilitators } from '../facilitators/open-facilitators.ts'
+import type { NetworkAccess } from '../offered-networks.ts'
 import type { X402Terms } from '../scheme.ts'
 import type { SettleableSvmNetwork } from './exact-svm.ts'
 import { createSvmFacilitatorSettler } from './facilitator-settler.ts'
@@ -20,21 +18,13 @@ import { checkSvmNetwork, svmWarningsOf, type SvmCheck } from './svm-check.ts'
 import type { SvmSettler } from './svm-settler.ts'
 
 /** `facilitators` settle where there is no fee payer. */
-export interface SvmNetworkSettings extends OpenFacilitators {
+export interface SvmNetworkSettings extends OpenFacilitators, NetworkAccess {
   /** The owner of the token account that is paid; empty when not set. */
   readonly payToSolana: string
   /** JSON-RPC endpoints by CAIP-2 id. */
   readonly svmRpcUrls: Readonly<Record<string, string>>
   /** In the operator’s order: offers name the first. */
   readonly feePayers: readonly SvmAccount[]
-  readonly names: SettingNames
-  readonly ledger: Ledger
-  readonly caller: RpcTransport
-  readonly now: () => number
-  readonly sleep: (ms: number) => Promise<void>
-  readonly deadline: Deadline
-  /** Takes a line for the operator. */
-  readonly report: (line: string) => void
 }
 
 /** One Solana network: how payments are settled on it here, and what was last seen of it. */

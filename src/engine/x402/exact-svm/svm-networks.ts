@@ -1,30 +1,13 @@
 import { SVM_NETWORKS, type SvmNetwork } from '../../base/networks.ts'
-import type { NetworkHealth } from '../../payment/network-health.ts'
 import { Reports } from '../exact-evm/reports.ts'
 import { surveyFacilitators } from '../facilitators/facilitator-client.ts'
+import type { Inspection, OfferedNetworks } from '../offered-networks.ts'
 import type { X402Terms } from '../scheme.ts'
 import type { SettleableSvmNetwork } from './exact-svm.ts'
 import { OpenSvmNetwork, type SvmNetworkSettings } from './svm-network.ts'
 
-type Look = (x402: X402Terms, report: (line: string) => void) => Promise<'as before' | 'changed'>
-
-/** The Solana networks on which payments are accepted, each with its settlement. */
-export interface SvmNetworks {
-  /** Networks of the catalog that can be offered now. */
-  of(x402: X402Terms): readonly SettleableSvmNetwork[]
-  /** Every network that can be settled on here, whether the catalog offers it or not. */
-  reachable(x402: X402Terms): readonly SettleableSvmNetwork[]
-  /** Networks of the catalog that cannot be offered, and the settings that are missing for each. */
-  closed(x402: X402Terms): readonly { readonly network: SvmNetwork; readonly missing: readonly string[] }[]
-  /** What an operator should know of networks that are offered, one sentence each. */
-  cautions(x402: X402Terms): readonly string[]
-  /** Asks the facilitators who pays the fees, where they settle. `changed`: other networks are offered from now on. */
-  readonly survey: Look
-  /** Looks at the token account of the payee, and at the money of our fee payers. */
-  readonly inspect: Look
-  /** Of the networks that accounts of this process settle on, once they were inspected. */
-  health(): Promise<readonly NetworkHealth[]>
-}
+/** The Solana networks on which payments are accepted. */
+export type SvmNetworks = OfferedNetworks<SvmNetwork, SettleableSvmNetwork>
 
 /** A network is offered when it can settle: an RPC endpoint and a fee payer, or a facilitator that names its own. */
 export function openSvmNetworks(settings: SvmNetworkSettings): SvmNetworks {
@@ -39,7 +22,7 @@ export function openSvmNetworks(settings: SvmNetworkSettings): SvmNetworks {
   const look = async (
     x402: X402Terms,
     work: (networks: readonly OpenSvmNetwork[]) => Promise<void>,
-  ): Promise<'as before' | 'changed'> => {
+  ): Promise<Inspection> => {
     const offered = (): string =>
       JSON.stringify(
         listed(x402).map(({ network, feePayer, isWithdrawn }) => [network.id, feePayer, isWithdrawn]),
