@@ -1,5 +1,7 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { privateKeyToAccount, type PrivateKeyAccount } from '../vendor/viem-accounts.ts'
 import { SANDBOX_WALLET } from '../engine/documents/payment-page.ts'
+import { BodyReader, discardBody } from '../engine/http/body-reader.ts'
 import { isJsonObject, type Json, type JsonObject } from '../engine/base/json.ts'
 import { APPROVAL_TYPES, PERMIT_TYPES } from '../engine/base/permit-types.ts'
 import { TRANSFER_TYPES } from '../engine/base/transfer-types.ts'
@@ -12,10 +14,12 @@ import { isPlace, type SandboxState } from './state.ts'
 interface Exchange {
   readonly method: string
   readonly path: string
-  readonly req: AsyncIterable<Uint8Array>
+  readonly req: IncomingMessage
+  readonly res: ServerResponse
   body: unknown
 }
 
+/** Bytes of a call. */
 const LONGEST = 10_000
 
 /**
@@ -27,10 +31,11 @@ export function serveWallet({ evm, svm }: Pick<SandboxState, 'evm' | 'svm'>, fet
   const { chainId, rpcUrl } = evm
   const account = privateKeyToAccount(evm.payerKey)
   const svmAccount = svm && openSvmAccount(svm.payerKey)
+  const bodies = new BodyReader()
   return async (ctx: Exchange, next: () => Promise<unknown>): Promise<unknown> => {
     if (ctx.path !== SANDBOX_WALLET || ctx.method !== 'POST') return next()
     try {
-      const call = await readCall(ctx.req)
+      const call = await readCall(bodies, ctx)
       ctx.body = isRead(call)
         ? await readChain(fetcher, rpcUrl, call['params'])
         : { result: answerSvm(svmAccount, call) ?? (await answer(account, chainId, call)) }
@@ -41,15 +46,11 @@ export function serveWallet({ evm, svm }: Pick<SandboxState, 'evm' | 'svm'>, fet
   }
 }
 
-async function readCall(request: AsyncIterable<Uint8Array>): Promise<unknown> {
-  const pieces: Uint8Array[] = []
-  let size = 0
-  for await (const piece of request) {
-    size += piece.length
-    if (size > LONGEST) throw new RangeError('the call is too long')
-    pieces.push(piece)
-  }
-  return JSON.parse(Buffer.concat(pieces).toString())
+async function readCall(bodies: BodyReader, { req, res }: Exchange): Promise<unknown> {
+  const read = await bodies.read(req, res, LONGEST, 'json')
+  if (Buffer.isBuffer(read)) return JSON.parse(read.toString())
+  discardBody(req, res)
+  throw new RangeError(`the call was not read: ${read}`)
 }
 
 async function answer(account: PrivateKeyAccount, chainId: number, call: unknown): Promise<Json> {

@@ -2,6 +2,7 @@ import t from 'tap'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Client } from 'undici'
 import { documents } from '../../../../src/engine/documents/all.ts'
 import { PAID } from '../../../fixtures/specification.ts'
 import { startServer } from '../../../support/server.ts'
@@ -186,6 +187,19 @@ t.test(
     t.equal((await at('/sandbox/wallet')).status, 404)
   },
 )
+
+t.test('keeps the connection of a call to the sandbox’s wallet that is too long', async (t) => {
+  const client = new Client(url)
+  t.teardown(() => client.close())
+  let connections = 0
+  client.on('connect', () => connections++)
+  for (const body of ['x'.repeat(1_000_000), '{"method":"eth_chainId"}', 'x'.repeat(20_000), '{}']) {
+    const answer = await client.request({ path: '/sandbox/wallet', method: 'POST', body })
+    t.equal(answer.statusCode, 200)
+    t.match(await answer.body.json(), body.includes('chainId') ? { result: /^0x/ } : { error: Object })
+  }
+  t.equal(connections, 1)
+})
 
 t.test('links the address of a problem to its row', async (t) => {
   const { type }: { type: string } = JSON.parse(await (await at('/nothing')).text())
