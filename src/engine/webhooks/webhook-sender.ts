@@ -15,6 +15,8 @@ interface SenderSettings extends LedgerAccess, Pick<Runtime, 'http' | 'deadline'
 /** Pauses after failures: from the first to the longest. */
 const FIRST_PAUSE_MS = 2_000
 const LONGEST_PAUSE_MS = 3_600_000
+/** The longest of a receiver that cannot be reached: one event finds out whether it is back, for all that wait. */
+const LONGEST_UNREACHED_MS = 300_000
 /** An event that nobody has taken in this time is given up. */
 const KEPT_MS = 3 * 86_400_000
 const OLD_EVERY_MS = 3_600_000
@@ -118,19 +120,19 @@ export class WebhookSender {
     if (reached) this.#paused.delete(key)
     else {
       const failures = (pause?.failures ?? 0) + 1
-      this.#paused.set(key, { failures, until: now() + pauseAfter(failures) })
+      this.#paused.set(key, { failures, until: now() + pauseAfter(failures, LONGEST_UNREACHED_MS) })
     }
     if (queued.attempts === 0 || queued.attempts % 10 === 9)
       log(`webhook ${queued.type} to ${new URL(url).host}: ${reason}; it is sent again`)
     const attempts = queued.attempts + 1
-    const later: QueuedEvent = { ...queued, attempts, next: now() + pauseAfter(attempts) }
+    const later: QueuedEvent = { ...queued, attempts, next: now() + pauseAfter(attempts, LONGEST_PAUSE_MS) }
     await ledger.commit([], [{ previous: state, next: JSON.stringify(later) }])
     return false
   }
 }
 
-function pauseAfter(failures: number): number {
-  return Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failures - 1, 20), LONGEST_PAUSE_MS)
+function pauseAfter(failures: number, longest: number): number {
+  return Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failures - 1, 20), longest)
 }
 
 function ageOf([first]: readonly SchemeState[]): number {

@@ -122,6 +122,27 @@ t.test('waits between two tries, and longer with each', async (t) => {
   t.equal(shop.taken.length, 1)
 })
 
+t.test('tells a receiver that was away for an hour of what has waited within five minutes', async (t) => {
+  const shop = openShop()
+  const sender = shop.newSender()
+  const pass = async (seconds: number): Promise<void> => {
+    for (const end = shop.clock.now + seconds * 1_000; shop.clock.now < end; shop.clock.now += 5_000)
+      await sender.send(shop.going)
+  }
+  shop.line.answer = 'gone'
+  for (let number = 0; number < 30; number += 1) {
+    await shop.sell(`x402:${number}`)
+    await pass(120)
+  }
+  t.equal(shop.taken.length, 0)
+  shop.line.answer = 200
+  await pass(305)
+  t.ok(shop.taken.length > 10, `${shop.taken.length} are told`)
+  await pass(3_600)
+  t.equal(new Set(shop.taken.map(({ payment }) => payment)).size, 30)
+  t.equal(await shop.waiting(), 0)
+})
+
 t.test('sends the events of a payment in their order, whatever fails in between', async (t) => {
   const shop = openShop()
   const settled = await shop.sell('x402:one')
