@@ -141,16 +141,16 @@ function nextAttempt(record: Pick<PaymentRecord, 'leaseUntil' | 'updatedAt' | 'a
  * payer, and one of ours that was undone is to be in a block before the payment expires. Undefined: no such hurry.
  */
 function pauseUntilExpiry(
-  { undone, dispatch, receipt, validBefore }: Omit<PaymentRecord, 'due'>,
+  { undone, dispatch, receipt, validBefore, createdAt, settledAt = createdAt }: Omit<PaymentRecord, 'due'>,
   now: number,
 ): number | undefined {
   const left = validBefore - now
   if (left <= 0) return undefined
   // The process that sends it again may be dead.
   if (undone !== undefined) return EARLIEST_LOOK_MS
-  return receipt !== undefined && dispatch?.kind === 'payer'
-    ? Math.max(EARLIEST_LOOK_MS, Math.floor(left / 2))
-    : undefined
+  if (receipt === undefined || dispatch?.kind !== 'payer') return undefined
+  // A block is undone soon after it was mined, or hardly ever.
+  return Math.max(EARLIEST_LOOK_MS, Math.min(now - settledAt, Math.floor(left / 2)))
 }
 
 /**
@@ -164,8 +164,8 @@ export function firstLook(
 ): Pick<PaymentRecord, 'lookAt'> {
   if (block === undefined) return {}
   const left = validBefore - now
-  const soon = left > 0 ? Math.max(EARLIEST_LOOK_MS, Math.floor(left / 3)) : FIRST_LOOK_MS
-  return { lookAt: now + Math.min(FIRST_LOOK_MS, soon) }
+  const endsSoon = left > 0 && left < 2 * FIRST_LOOK_MS
+  return { lookAt: now + (endsSoon ? EARLIEST_LOOK_MS : FIRST_LOOK_MS) }
 }
 
 /** The record of a payment that has bought nothing, without its answer and everything that was signed. */

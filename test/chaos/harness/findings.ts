@@ -1,5 +1,5 @@
 import type { PurchaseOutcome, ReceiptMatch } from './match-charges.ts'
-import type { Purchase } from './purchase-log.ts'
+import type { Purchase, PurchaseLog } from './purchase-log.ts'
 import {
   hasWrongAmount,
   hasWrongReceipt,
@@ -23,7 +23,7 @@ const FINDINGS: readonly (readonly [string, (outcome: PurchaseOutcome) => boolea
 ]
 
 /** Every purchase without exactly one charge and one answer, with all that is known of it, line by line. */
-export function describeFindings(evidence: Evidence): string[] {
+export function describeFindings(evidence: Evidence, log: PurchaseLog): string[] {
   const { outcomes, records, method } = evidence
   const { referenceOfKey } = method
   const recordOf = new Map(records.map((record) => [referenceOfKey(record.key), record]))
@@ -43,7 +43,8 @@ export function describeFindings(evidence: Evidence): string[] {
       const { id = 'no record', state = '', attempts = 0 } = recordOf.get(reference) ?? {}
       return `payment ${reference}: ${id} ${state}, ${attempts} attempts; charged by ${transactions.join(', ') || 'no transaction'}`
     })
-    const lines = [...purchase.events, ...payments, ...receiptLines(outcomes, purchase, receipt)]
+    const history = isUnpaid(outcome) ? transactionLines(evidence, log, purchase) : []
+    const lines = [...purchase.events, ...payments, ...receiptLines(outcomes, purchase, receipt), ...history]
     return [title, ...lines.map((line) => `  ${line}`)]
   })
   return [...mismatches, ...ofPurchases]
@@ -72,4 +73,33 @@ function receiptLines(
       ]
     }
   }
+}
+
+/** How long before the answer of an unpaid purchase, and after it, its transaction may have been sent and undone. */
+const AROUND_MS = 40_000
+
+/** What has become of the transaction in a receipt, and what was killed meanwhile, in order. */
+function transactionLines(
+  { method }: Pick<Evidence, 'method'>,
+  { kills, reorganizations }: PurchaseLog,
+  { answer }: Purchase,
+): string[] {
+  const { transaction, receivedAt } = answer ?? {}
+  if (transaction === undefined || receivedAt === undefined) return []
+  const happened = [
+    ...method.broadcastsOf(transaction).map(({ at, refusal }) => ({
+      at,
+      line: refusal === undefined ? 'its transaction is sent' : `its transaction is refused: ${refusal}`,
+    })),
+    ...reorganizations.map(({ at, dropped, returned }) => {
+      if (!dropped.includes(transaction)) return { at, line: 'a reorganization without it' }
+      const line = returned.includes(transaction) ? 'comes back into the pool' : 'is gone'
+      return { at, line: `a reorganization undoes its block; it ${line}` }
+    }),
+    ...kills.map(({ target, from }) => ({ at: from, line: `${target} is killed` })),
+  ]
+  return happened
+    .filter(({ at }) => Math.abs(at - receivedAt) < AROUND_MS)
+    .sort((one, other) => one.at - other.at)
+    .map(({ at, line }) => `${new Date(at).toISOString().slice(11, 23)} ${line}`)
 }

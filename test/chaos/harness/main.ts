@@ -72,8 +72,8 @@ function report({
   const rows: [string, string | number][] = [
     ['kills', kills],
     ['reorganizations', log.reorganizations.length],
-    ['transactions they dropped', sum(log.reorganizations.map(({ dropped }) => dropped))],
-    ['of these back in the pool', sum(log.reorganizations.map(({ returned }) => returned))],
+    ['transactions they dropped', sum(log.reorganizations.map(({ dropped }) => dropped.length))],
+    ['of these back in the pool', sum(log.reorganizations.map(({ returned }) => returned.length))],
     ['purchases', totals.purchases],
     ['answered', totals.answered],
     ['payments signed', totals.signed],

@@ -28,7 +28,7 @@ const TRANSFER = parseAbiItem(
 export async function openMpp(random: SeededRandom, secrets: Secrets): Promise<PaymentMethod> {
   const chain = await startTempo()
   const node = await openRpcProxy(chain.rpcUrl)
-  const rawOf = noteTransactions(node)
+  const { rawOf, broadcastsOf } = noteTransactions(node, chain.rpcUrl)
   node.onCall(async () => {
     await delay(random.between(0, CALL_MS))
   })
@@ -71,6 +71,7 @@ export async function openMpp(random: SeededRandom, secrets: Secrets): Promise<P
     tick: async () => {
       await delay(1_000)
     },
+    broadcastsOf,
     reorganize: (depth) => reorganize({ rpcUrl: chain.rpcUrl, depth, mining: { seconds: 1 }, random, rawOf }),
     close: async () => {
       await node.close()

@@ -1,7 +1,7 @@
 import type { PaymentRecord, Receipt } from '../../../src/engine/ledger/payment-record.ts'
 import type { Hex } from '../../support/payment.ts'
 import type { ChaosRoute } from './routes.ts'
-import type { Reorganization } from './reorganization.ts'
+import type { Broadcast, Reorganization } from './reorganization.ts'
 
 /** A chain, the clients of a protocol, and a way to match charges on the chain with signed payments. */
 export interface PaymentMethod {
@@ -31,6 +31,8 @@ export interface PaymentMethod {
   readonly receiptOf: (answer: Response, event: string | undefined) => string | undefined
   /** The same of a receipt in the ledger. */
   readonly transactionOf: (receipt: Receipt) => string
+  /** When a transaction was sent to the chain; none where that is not noted. */
+  readonly broadcastsOf: (transaction: string) => readonly Broadcast[]
   /** Advances the chain once; called repeatedly during the run. */
   tick(): Promise<void>
   /** Replaces the newest blocks of the chain; undefined when there is no transaction in them. */

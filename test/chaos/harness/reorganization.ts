@@ -1,26 +1,47 @@
 import { keccak256 } from 'viem'
 import type { Hex } from '../../support/payment.ts'
-import type { RpcProxy } from '../../support/rpc-proxy.ts'
+import { askNode, type RpcProxy } from '../../support/rpc-proxy.ts'
 import type { SeededRandom } from './seeded-random.ts'
 
 /** What became of the transactions in the blocks that a reorganization has replaced. */
 export interface Reorganization {
   readonly at: number
-  readonly dropped: number
+  /** Their hashes. */
+  readonly dropped: readonly string[]
   /** Those that came back into the pool of the node, as most do; the others are gone until somebody sends them again. */
-  readonly returned: number
+  readonly returned: readonly string[]
+}
+
+/** One time that a transaction was sent to the node. */
+export interface Broadcast {
+  readonly at: number
+  /** What the node said against it. */
+  readonly refusal: string | undefined
+}
+
+/** What was sent through a proxy, by the hash of the transaction. */
+export interface SentTransactions {
+  readonly rawOf: (hash: string) => string | undefined
+  readonly broadcastsOf: (hash: string) => readonly Broadcast[]
 }
 
 const RETURN_RATE = 0.5
 
-/** Notes what is sent through a proxy; returns the bytes of a transaction by its hash. */
-export function noteTransactions(node: RpcProxy): (hash: string) => string | undefined {
+/** Notes what is sent to a node through its proxy. */
+export function noteTransactions(proxy: RpcProxy, rpcUrl: string): SentTransactions {
   const raws = new Map<string, string>()
-  node.instead(async (method, [raw]) => {
-    if (method === 'eth_sendRawTransaction' && isHex(raw)) raws.set(keccak256(raw), raw)
-    return undefined
+  const broadcasts = new Map<string, Broadcast[]>()
+  proxy.instead(async (method, params) => {
+    const [raw] = params
+    if (method !== 'eth_sendRawTransaction' || !isHex(raw)) return undefined
+    const [hash, at] = [keccak256(raw), Date.now()]
+    raws.set(hash, raw)
+    const answer = await askNode(rpcUrl, method, params)
+    const refusal = 'error' in answer ? JSON.stringify(answer.error) : undefined
+    broadcasts.set(hash, [...(broadcasts.get(hash) ?? []), { at, refusal }])
+    return answer
   })
-  return (hash) => raws.get(hash)
+  return { rawOf: (hash) => raws.get(hash), broadcastsOf: (hash) => broadcasts.get(hash) ?? [] }
 }
 
 interface ReorganizationSettings {
@@ -54,18 +75,18 @@ export async function reorganize({
   await ask(rpcUrl, 'evm_setTime', [Math.floor(Date.now() / 1_000)])
   await ask(rpcUrl, 'evm_mine', [])
   if (mining !== 'manual') await ask(rpcUrl, 'evm_setIntervalMining', [mining.seconds])
-  const returning = hashes.flatMap((hash) => (random.chance(RETURN_RATE) ? (rawOf(hash) ?? []) : []))
+  const returning = hashes.filter(() => random.chance(RETURN_RATE))
   const at = Date.now()
   const accepted = await Promise.all(
-    returning.map((raw) =>
-      ask(rpcUrl, 'eth_sendRawTransaction', [raw]).then(
+    returning.map((hash) =>
+      ask(rpcUrl, 'eth_sendRawTransaction', [rawOf(hash) ?? '0x']).then(
         () => true,
         // Its nonce is in use again, or its payment has expired.
         () => false,
       ),
     ),
   )
-  return { at, dropped: hashes.length, returned: accepted.filter(Boolean).length }
+  return { at, dropped: hashes, returned: returning.filter((_, place) => accepted[place]) }
 }
 
 function isHex(value: unknown): value is Hex {

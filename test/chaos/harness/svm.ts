@@ -86,6 +86,7 @@ export async function openSvm(random: SeededRandom, secrets: Secrets): Promise<P
     tick: async () => {
       await delay(1_000)
     },
+    broadcastsOf: () => [],
     reorganize: async () => undefined,
     close: async () => {
       await node.close()

@@ -88,7 +88,7 @@ export async function openX402(
   const chain = await startBase()
   const onchain = onchainClient(chain)
   const node = await openRpcProxy(chain.rpcUrl)
-  const rawOf = noteTransactions(node)
+  const { rawOf, broadcastsOf } = noteTransactions(node, chain.rpcUrl)
   node.onCall(async () => {
     await delay(random.between(0, CALL_MS))
   })
@@ -127,6 +127,7 @@ export async function openX402(
       await delay(random.between(20, BLOCK_MS))
       await onchain.mine()
     },
+    broadcastsOf,
     reorganize: (depth) => reorganize({ rpcUrl: chain.rpcUrl, depth, mining: 'manual', random, rawOf }),
     close: async () => {
       await node.close()

@@ -2,7 +2,9 @@ import t from 'tap'
 import { EARLIEST_LOOK_MS, LEASE_MS } from '../../../../src/engine/base/money-times.ts'
 import type { BlockStanding } from '../../../../src/engine/chains/evm/finality.ts'
 import {
+  firstLook,
   nextCheckAt,
+  nextLook,
   paymentId,
   refundStateOf,
   situationOf,
@@ -107,6 +109,21 @@ t.test('never sends a payment again while another process decides whether it is 
   await watcher.recover()
   t.match(watcher.seen, { resent: 0, resettled: 0 })
 })
+
+t.test(
+  'looks at the block of a transaction of the payer several times, the sooner the younger it is',
+  async (t) => {
+    const validBefore = NOW + 20_000
+    const dispatch = { kind: 'payer', hash: '0x01', raw: '0x02' } as const
+    const record = { ...makeRecord(KEY, NOW), ...CHARGED, dispatch, validBefore }
+    const looks: number[] = []
+    for (let at = firstLook(record, BLOCK, NOW).lookAt; at !== undefined && at < validBefore;) {
+      looks.push(at - NOW)
+      at = nextLook(record, 0.1, at)
+    }
+    t.strictSame(looks, [3_000, 6_000, 12_000, 16_000, 19_000])
+  },
+)
 
 t.test('makes one new transaction when two processes find the same payment undone', async (t) => {
   const shop = await openShop(t)
