@@ -6,9 +6,11 @@ interface GroupLimits {
   readonly fileMs: number
   /** For all files together: one that hangs leaves time for the others. */
   readonly groupMs: number
+  /** How long what they have left may still run after the last file. */
+  readonly leftMs: number
 }
 
-const LIMITS: GroupLimits = { fileMs: 600_000, groupMs: 1_800_000 }
+const LIMITS: GroupLimits = { fileMs: 600_000, groupMs: 1_800_000, leftMs: 60_000 }
 
 /**
  * Runs test files one after the other in this process, each as one test with its own name. What a file does with the `t`
@@ -16,7 +18,7 @@ const LIMITS: GroupLimits = { fileMs: 600_000, groupMs: 1_800_000 }
  */
 export async function runGroup(
   files: readonly string[],
-  { fileMs, groupMs }: GroupLimits = LIMITS,
+  { fileMs, groupMs, leftMs }: GroupLimits = LIMITS,
 ): Promise<void> {
   t.setTimeout(groupMs)
   const names = files.map((file) => file.replace(/^.*\/test\//, 'test/'))
@@ -59,6 +61,11 @@ export async function runGroup(
   }
   running = undefined
   socket.close()
+  // A server that a failed test has left would keep this process for ever, and with it what all files have reported.
+  setTimeout(() => {
+    console.error(`still running after the last file: ${process.getActiveResourcesInfo().join(', ')}`)
+    process.exit(1)
+  }, leftMs).unref()
 }
 
 /** An object whose methods are those of a test, which accept no other `this`. */

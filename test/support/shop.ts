@@ -56,8 +56,11 @@ export async function openShop(
   const baseUrl = 'https://api.example.com'
   const overrides = await overridesFor(chain, node)
   const servers = new Set<RunningServer>()
+  const starting = new Set<Promise<unknown>>()
+  let isClosed = false
   const start = async (more: Readonly<Record<string, string>> = {}): Promise<RunningServer> => {
-    const started = await startServer({
+    if (isClosed) throw new Error('the shop is closed')
+    const start = startServer({
       args,
       dataDir,
       env: {
@@ -72,6 +75,8 @@ export async function openShop(
         ...more,
       },
     })
+    starting.add(start)
+    const started = await start
     servers.add(started)
     return started
   }
@@ -104,6 +109,9 @@ export async function openShop(
     branch: start,
     output: () => Array.from(servers, (each) => each.output()).join('\n'),
     close: async () => {
+      // A test that has failed may be starting one.
+      isClosed = true
+      await Promise.allSettled(starting)
       await Promise.all(Array.from(servers, (each) => each.stop()))
       await Promise.all([node.close(), upstream.close(), chain.stop()])
       rmSync(dataDir, { recursive: true, force: true })

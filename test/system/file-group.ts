@@ -65,6 +65,13 @@ t.test('names the files that a process has not run to their end', async (t) => {
   t.equal(end, 1)
 })
 
+t.test('ends a group that has left something running, and says what', async (t) => {
+  const { end, stdout, stderr } = await run('leaving-group.ts')
+  t.match(stdout, /^ok 1 - test\/fixtures\/group\/leaving\.ts/m)
+  t.match(stderr, /still running after the last file: .*ProcessWrap/)
+  t.equal(end, 1)
+})
+
 t.test('gives a file that is run by itself the time that the runner gives it', async (t) => {
   const { end, stderr } = await run('limit.ts')
   t.equal(stderr.trim(), '600000')
