@@ -116,7 +116,7 @@ t.test('is used with the keyboard alone', { skip }, async (t) => {
   await tab.keyboard.press('Tab')
   t.equal(await tab.evaluate('document.activeElement.textContent'), 'Skip to the content')
   await tab.keyboard.press('Enter')
-  t.equal(await tab.evaluate('document.activeElement.id'), 'main')
+  await tab.locator('#main:focus').waitFor()
   await tab.goto(`${origin}/payments`)
   await tab.locator('#q').focus()
   await tab.keyboard.type(readSandboxFile(server).evm.payTo)

@@ -165,7 +165,7 @@ t.test(
       await tab.goto(service.url + path)
       await tab.keyboard.press('Tab')
       await tab.keyboard.press('Enter')
-      t.match(tab.url(), /#main\.content$/, path)
+      await tab.waitForURL(/#main\.content$/)
       await tab.keyboard.press('Tab')
       const first = `document.querySelector('main :is(a[href], summary, input, button, [tabindex="0"])') === document.activeElement`
       t.equal(await tab.evaluate(first), true, `${path}: what comes first in the content is next`)
