@@ -105,6 +105,8 @@ async function carryOutAgain(deps: RecoveryDeps, record: PaymentRecord): Promise
     // It sends the same bytes again.
     const settlement = await protocol.resolve(record)
     if (settlement.kind === 'settled') {
+      // The node that gave the receipt has not noticed that its block is gone, and nobody may have sent the payment again.
+      if (settlement.receipt.block?.hash === record.receipt.block?.hash) await resend(deps, record)
       await lease.move(settlement.receipt)
       return await lease.release()
     }

@@ -125,6 +125,25 @@ t.test(
   },
 )
 
+t.test(
+  'sends an undone payment again although a node still shows it in its block, and looks again soon',
+  async (t) => {
+    const shop = await openShop(t)
+    shop.bank.resolution = { kind: 'settled', receipt: CHARGED.receipt }
+    const validBefore = NOW + 20_000
+    await leave(shop, 'settled', { ...CHARGED, validBefore, due: NOW })
+    const { seen, look } = openWatcher(shop, 'undone')
+    await look()
+    t.match(seen, { resent: 1, resettled: 0 })
+    t.match(await shop.stored(), { receipt: CHARGED.receipt, lookAt: NOW + EARLIEST_LOOK_MS })
+    shop.bank.resolution = SETTLED_LATER
+    shop.clock.now += EARLIEST_LOOK_MS
+    await look()
+    t.match(seen, { resent: 1, resettled: 0 })
+    t.match(await shop.stored(), { receipt: { block: LATER } })
+  },
+)
+
 t.test('makes one new transaction when two processes find the same payment undone', async (t) => {
   const shop = await openShop(t)
   shop.bank.resolution = FAILED
