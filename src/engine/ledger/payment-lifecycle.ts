@@ -164,8 +164,8 @@ export function firstLook(
 ): Pick<PaymentRecord, 'lookAt'> {
   if (block === undefined) return {}
   const left = validBefore - now
-  const endsSoon = left > 0 && left < 2 * FIRST_LOOK_MS
-  return { lookAt: now + (endsSoon ? EARLIEST_LOOK_MS : FIRST_LOOK_MS) }
+  const soon = left > 0 ? Math.max(EARLIEST_LOOK_MS, Math.floor(left / 6)) : FIRST_LOOK_MS
+  return { lookAt: now + Math.min(FIRST_LOOK_MS, soon) }
 }
 
 /** The record of a payment that has bought nothing, without its answer and everything that was signed. */
