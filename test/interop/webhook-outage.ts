@@ -2,19 +2,18 @@
  * A receiver of webhooks that is away, slow and failing for a while, and a server that is killed and restarted meanwhile.
  * OUTAGE_SECONDS: how long all of it lasts together; an hour for a release.
  */
-import { once } from 'node:events'
 import { createServer, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Webhook } from 'standardwebhooks'
+import { listening } from '../support/http.ts'
 import { stockFetch } from '../support/payment.ts'
 import { randomBytes } from '../support/random.ts'
 import { readSandboxFile, startServer, type RunningServer } from '../support/server.ts'
+import { createReceiver } from './support/webhook-receiver.ts'
 
 const OUTAGE_MS = Number(process.env['OUTAGE_SECONDS'] ?? 24) * 1_000
 const SALES = 36
@@ -32,56 +31,42 @@ interface Taken {
 
 const taken: Taken[] = []
 
-async function listen(server: Server, port = 0): Promise<number> {
-  server.listen(port, '127.0.0.1')
-  await once(server, 'listening')
-  return (server.address() as AddressInfo).port
-}
-
+/** A receiver that verifies what comes; `answer` tells whether it takes it. */
 function openReceiver(answer: (response: ServerResponse) => boolean): Server {
-  return createServer((request, response) => {
-    void text(request).then((body) => {
-      const headers = Object.fromEntries(
-        Object.entries(request.headers).map(([name, value]) => [name, String(value)]),
-      )
-      new Webhook(secret).verify(body, headers)
-      const { type, data } = JSON.parse(body)
-      if (answer(response)) taken.push({ id: headers['webhook-id'] ?? '', type, payment: data.payment })
-    })
+  return createReceiver(({ headers, body }, response) => {
+    new Webhook(secret).verify(body, headers)
+    const { type, data } = JSON.parse(body)
+    if (answer(response)) taken.push({ id: headers['webhook-id'] ?? '', type, payment: data.payment })
   })
 }
 
-async function close(server: Server): Promise<void> {
-  server.closeAllConnections()
-  await new Promise((resolve) => server.close(resolve))
-}
-
 /** Sells what is answered, and what is charged before the work and has none. */
-async function openShop(t: Test, receiver: number): Promise<string> {
-  const upstream = createServer((request, response) =>
-    request.url?.startsWith('/number/')
-      ? response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"n":1}')
-      : response.writeHead(404).end(),
+async function openShop(t: Test, receiver: string): Promise<string> {
+  const upstream = await listening(
+    createServer((request, response) =>
+      request.url?.startsWith('/number/')
+        ? response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"n":1}')
+        : response.writeHead(404).end(),
+    ),
   )
-  const port = await listen(upstream)
-  t.teardown(() => close(upstream))
+  t.teardown(() => upstream.close())
   const folder = t.testdir({
     'catalog.yaml': `catalog: 1
 service: { name: Shop, version: '1.0.0', description: Sells things }
 payments: { currency: USD, x402: { networks: [base] } }
-webhooks: [{ url: 'http://127.0.0.1:${receiver}/hook', secret: WEBHOOK_SECRET, events: [sale, refund_due] }]
+webhooks: [{ url: '${receiver}/hook', secret: WEBHOOK_SECRET, events: [sale, refund_due] }]
 routes:
   /number/{n}:
     price: 0.001
     handler: proxy
-    upstream: 'http://127.0.0.1:${port}/number/{n}'
+    upstream: '${upstream.url}/number/{n}'
     summary: A number
     parameters: { n: { type: integer, example: 1 } }
   /gone/{n}:
     price: 0.001
     settle: upfront
     handler: proxy
-    upstream: 'http://127.0.0.1:${port}/gone/{n}'
+    upstream: '${upstream.url}/gone/{n}'
     summary: Is gone
     parameters: { n: { type: integer, example: 1 } }
 `,
@@ -94,10 +79,9 @@ t.test('tells of each event, in order per payment, over an outage and restarts',
     response.writeHead(204).end()
     return true
   }
-  const probe = openReceiver(accept)
-  const port = await listen(probe)
-  await close(probe)
-  const catalog = await openShop(t, port)
+  const { url, port, close } = await listening(openReceiver(accept))
+  await close()
+  const catalog = await openShop(t, url)
   const dataDir = mkdtempSync(join(tmpdir(), 'ratecard-'))
   t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
   const args = ['--sandbox', '--catalog', catalog]
@@ -134,18 +118,17 @@ t.test('tells of each event, in order per payment, over an outage and restarts',
   let number = 0
   for (const [index, { name, receiver }] of phases.entries()) {
     t.comment(`the receiver ${name}`)
-    if (receiver !== undefined) await listen(receiver, port)
+    const open = receiver && (await listening(receiver, port))
     for (const end = (SALES * (index + 1)) / phases.length; number < end; number += 1) {
       await sell(number)
       await delay(OUTAGE_MS / SALES)
     }
-    if (receiver !== undefined) await close(receiver)
+    await open?.close()
     serving = await restart()
   }
   t.equal(taken.length, 0)
-  const back = openReceiver(accept)
-  await listen(back, port)
-  t.teardown(() => close(back))
+  const back = await listening(openReceiver(accept), port)
+  t.teardown(() => back.close())
   const typesOf = (payment: string): string[] => [
     ...new Set(taken.filter((each) => each.payment === payment).map(({ type }) => type)),
   ]

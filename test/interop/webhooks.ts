@@ -1,35 +1,22 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { Webhook, WebhookVerificationError } from 'standardwebhooks'
 import { writeShop } from '../support/catalogs.ts'
+import { listening } from '../support/http.ts'
 import { stockFetch } from '../support/payment.ts'
 import { randomBytes } from '../support/random.ts'
 import { readSandboxFile, startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
-
-interface Taken {
-  readonly headers: Record<string, string>
-  readonly body: string
-}
+import { createReceiver, type SentEvent } from './support/webhook-receiver.ts'
 
 const secret = `whsec_${Buffer.from(randomBytes(32)).toString('base64')}`
-const taken: Taken[] = []
-const receiver = createServer((request, response) => {
-  void text(request).then((body) => {
-    const headers = Object.fromEntries(
-      Object.entries(request.headers).map(([name, value]) => [name, String(value)]),
-    )
-    taken.push({ headers, body })
+const taken: SentEvent[] = []
+const receiver = await listening(
+  createReceiver((event, response) => {
+    taken.push(event)
     response.writeHead(204).end()
-  })
-})
-receiver.listen(0, '127.0.0.1')
-await once(receiver, 'listening')
+  }),
+)
 t.teardown(() => receiver.close())
-const { port } = receiver.address() as AddressInfo
 
 const shop = writeShop(
   t,
@@ -37,7 +24,7 @@ const shop = writeShop(
   `catalog: 1
 service: { name: Shop, version: '1.0.0', description: Sells things }
 payments: { currency: USD, x402: { networks: [base] } }
-webhooks: [{ url: 'http://127.0.0.1:${port}/hook', secret: WEBHOOK_SECRET }]
+webhooks: [{ url: '${receiver.url}/hook', secret: WEBHOOK_SECRET }]
 `,
 )
 const server = await startServer({
@@ -48,7 +35,7 @@ t.teardown(() => server.stop())
 const { evm } = readSandboxFile(server)
 
 /** The event of a new sale. */
-async function sell(name: string): Promise<Taken & { readonly payment: string | null }> {
+async function sell(name: string): Promise<SentEvent & { readonly payment: string | null }> {
   const known = taken.length
   const response = await stockFetch(evm.payerKey)(`${server.url}/greet/${name}`)
   t.equal(response.status, 200)

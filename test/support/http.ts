@@ -3,17 +3,22 @@ import type { Server } from 'node:http'
 import { type Socket, connect } from 'node:net'
 import { isJsonObject, type JsonObject } from '../../src/engine/base/json.ts'
 
-/** Lets a server of the test listen on a free port of this machine. */
-export async function listening(server: Server): Promise<{
+/** Lets a server of the test listen on a port of this machine, a free one by default. */
+export async function listening(
+  server: Server,
+  atPort = 0,
+): Promise<{
   readonly url: string
+  readonly port: number
   readonly close: () => Promise<void>
 }> {
-  server.listen(0, '127.0.0.1')
+  server.listen(atPort, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()
   const port = typeof address === 'object' && address !== null ? address.port : 0
   return {
     url: `http://127.0.0.1:${port}`,
+    port,
     close: async () => {
       const closed = once(server, 'close')
       server.close()

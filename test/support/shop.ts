@@ -60,7 +60,7 @@ export async function openShop(
   let isClosed = false
   const start = async (more: Readonly<Record<string, string>> = {}): Promise<RunningServer> => {
     if (isClosed) throw new Error('the shop is closed')
-    const start = startServer({
+    const launch = startServer({
       args,
       dataDir,
       env: {
@@ -75,8 +75,8 @@ export async function openShop(
         ...more,
       },
     })
-    starting.add(start)
-    const started = await start
+    starting.add(launch)
+    const started = await launch
     servers.add(started)
     return started
   }

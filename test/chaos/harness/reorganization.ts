@@ -75,18 +75,21 @@ export async function reorganize({
   await ask(rpcUrl, 'evm_setTime', [Math.floor(Date.now() / 1_000)])
   await ask(rpcUrl, 'evm_mine', [])
   if (mining !== 'manual') await ask(rpcUrl, 'evm_setIntervalMining', [mining.seconds])
-  const returning = hashes.filter(() => random.chance(RETURN_RATE))
   const at = Date.now()
-  const accepted = await Promise.all(
-    returning.map((hash) =>
-      ask(rpcUrl, 'eth_sendRawTransaction', [rawOf(hash) ?? '0x']).then(
-        () => true,
-        // Its nonce is in use again, or its payment has expired.
-        () => false,
-      ),
-    ),
+  const returned = await Promise.all(
+    hashes
+      .filter(() => random.chance(RETURN_RATE))
+      .map(async (hash) => {
+        const raw = rawOf(hash)
+        if (raw === undefined) return []
+        // Refused: its nonce is in use again, or its payment has expired.
+        return ask(rpcUrl, 'eth_sendRawTransaction', [raw]).then(
+          () => [hash],
+          () => [],
+        )
+      }),
   )
-  return { at, dropped: hashes, returned: returning.filter((_, place) => accepted[place]) }
+  return { at, dropped: hashes, returned: returned.flat() }
 }
 
 function isHex(value: unknown): value is Hex {
