@@ -7,7 +7,9 @@ import t, { type Test } from 'tap'
 import { openFacilitator, type FacilitatorServer } from '../../../support/facilitator.ts'
 import { readProblem } from '../../../support/http.ts'
 import { challengeOf, send, sign, type Faults, type SignedPayment } from '../../../support/payment.ts'
+import { askNode } from '../../../support/rpc-proxy.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
+import { until } from '../../../support/until.ts'
 
 const OPERATORS = ['with an endpoint', 'without an endpoint'] as const
 type Operator = (typeof OPERATORS)[number]
@@ -272,8 +274,12 @@ t.test('with an endpoint: recovery calls an unused payment uncharged once it has
     t.match(await recordOf(place, response), { charged: 'unknown' }, 'it may still be settled')
     await delay(1_000)
   }
-  // Its time is the clock's: nothing can settle the payment any more.
-  await shop.onchain.mine()
+  // The clock of the chain may be a second behind: nothing can settle the payment in blocks from this one on.
+  await until('a block is later than the payment', async () => {
+    await shop.onchain.mine()
+    const { result } = await askNode(shop.chain.rpcUrl, 'eth_getBlockByNumber', ['latest', false])
+    return BigInt(String(result?.['timestamp'])) >= validBefore
+  })
   t.equal(await recovered(place, response), 'no')
   t.equal(await chargesOf(place, payment), 0)
 })
