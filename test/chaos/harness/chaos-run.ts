@@ -134,7 +134,7 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosResult> {
       effects: upstream.effects,
       unkeyed: upstream.unkeyed(),
     }
-    const [totals, findings] = [countTotals(evidence), describeFindings(evidence, log)]
+    const [totals, findings] = [countTotals(evidence), await describeFindings(evidence, log)]
     const told = consoleMismatches({ shown, listed, charges, records, log })
     return {
       totals,

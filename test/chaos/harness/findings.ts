@@ -23,30 +23,32 @@ const FINDINGS: readonly (readonly [string, (outcome: PurchaseOutcome) => boolea
 ]
 
 /** Every purchase without exactly one charge and one answer, with all that is known of it, line by line. */
-export function describeFindings(evidence: Evidence, log: PurchaseLog): string[] {
+export async function describeFindings(evidence: Evidence, log: PurchaseLog): Promise<string[]> {
   const { outcomes, records, method } = evidence
   const { referenceOfKey } = method
   const recordOf = new Map(records.map((record) => [referenceOfKey(record.key), record]))
   const mismatches = ledgerMismatches(evidence)
-  const ofPurchases = outcomes.flatMap((outcome, index) => {
+  const ofPurchases: string[] = []
+  for (const [index, outcome] of outcomes.entries()) {
     const names = FINDINGS.filter(([, holds]) => holds(outcome)).map(([name]) => name)
     const { purchase, charges, receipt } = outcome
     const references = [...purchase.payments.keys()]
     if (mismatches.some((line) => references.some((reference) => line.includes(reference))))
       names.push('ledger mismatch')
-    if (names.length === 0) return []
+    if (names.length === 0) continue
     const title = `purchase ${index} of /paid/${purchase.route.name} with ${purchase.n}: ${names.join(', ')}`
     const payments = references.map((reference) => {
       const transactions = charges
         .filter((charge) => charge.reference === reference)
         .map((charge) => `${charge.transaction} (${charge.amount})`)
-      const { id = 'no record', state = '', attempts = 0 } = recordOf.get(reference) ?? {}
-      return `payment ${reference}: ${id} ${state}, ${attempts} attempts; charged by ${transactions.join(', ') || 'no transaction'}`
+      const { id = 'no record', state = '', attempts = 0, receipt: paid } = recordOf.get(reference) ?? {}
+      const block = paid?.block === undefined ? '' : `, in block ${paid.block.number} ${paid.block.hash}`
+      return `payment ${reference}: ${id} ${state}, ${attempts} attempts${block}; charged by ${transactions.join(', ') || 'no transaction'}`
     })
-    const history = isUnpaid(outcome) ? transactionLines(evidence, log, purchase) : []
+    const history = isUnpaid(outcome) ? await transactionLines(evidence, log, purchase) : []
     const lines = [...purchase.events, ...payments, ...receiptLines(outcomes, purchase, receipt), ...history]
-    return [title, ...lines.map((line) => `  ${line}`)]
-  })
+    ofPurchases.push(title, ...lines.map((line) => `  ${line}`))
+  }
   return [...mismatches, ...ofPurchases]
 }
 
@@ -79,11 +81,11 @@ function receiptLines(
 const AROUND_MS = 40_000
 
 /** What has become of the transaction in a receipt, and what was killed meanwhile, in order. */
-function transactionLines(
+async function transactionLines(
   { method }: Pick<Evidence, 'method'>,
   { kills, reorganizations }: PurchaseLog,
   { answer }: Purchase,
-): string[] {
+): Promise<string[]> {
   const { transaction, receivedAt } = answer ?? {}
   if (transaction === undefined || receivedAt === undefined) return []
   const happened = [
@@ -98,8 +100,9 @@ function transactionLines(
     }),
     ...kills.map(({ target, from }) => ({ at: from, line: `${target} is killed` })),
   ]
-  return happened
+  const lines = happened
     .filter(({ at }) => Math.abs(at - receivedAt) < AROUND_MS)
     .sort((one, other) => one.at - other.at)
     .map(({ at, line }) => `${new Date(at).toISOString().slice(11, 23)} ${line}`)
+  return [...lines, await method.standingOf(transaction)]
 }

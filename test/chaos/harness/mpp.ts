@@ -15,7 +15,7 @@ import {
 } from '../../support/tempo.ts'
 import type { SeededRandom } from './seeded-random.ts'
 import type { PaymentMethod } from './payment-method.ts'
-import { noteTransactions, reorganize } from './reorganization.ts'
+import { noteTransactions, reorganize, standingOf } from './reorganization.ts'
 import { FIXED_ROUTES } from './routes.ts'
 
 /** Delay of every call to the node, so that kills meet calls in flight. */
@@ -72,6 +72,7 @@ export async function openMpp(random: SeededRandom, secrets: Secrets): Promise<P
       await delay(1_000)
     },
     broadcastsOf,
+    standingOf: (transaction) => standingOf(chain.rpcUrl, transaction),
     reorganize: (depth) => reorganize({ rpcUrl: chain.rpcUrl, depth, mining: { seconds: 1 }, random, rawOf }),
     close: async () => {
       await node.close()

@@ -33,6 +33,8 @@ export interface PaymentMethod {
   readonly transactionOf: (receipt: Receipt) => string
   /** When a transaction was sent to the chain; none where that is not noted. */
   readonly broadcastsOf: (transaction: string) => readonly Broadcast[]
+  /** What the node says of a transaction in the end. */
+  readonly standingOf: (transaction: string) => Promise<string>
   /** Advances the chain once; called repeatedly during the run. */
   tick(): Promise<void>
   /** Replaces the newest blocks of the chain; undefined when there is no transaction in them. */

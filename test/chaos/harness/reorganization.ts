@@ -92,6 +92,20 @@ export async function reorganize({
   return { at, dropped: hashes, returned: returned.flat() }
 }
 
+/** Where the node says that a transaction is, and whether the block of that number contains it. */
+export async function standingOf(rpcUrl: string, hash: string): Promise<string> {
+  const receipt = await ask(rpcUrl, 'eth_getTransactionReceipt', [hash])
+  if (receipt === null) return 'the node has no receipt of it'
+  const { blockNumber, blockHash } = receipt as { readonly blockNumber: string; readonly blockHash: string }
+  const block = await ask(rpcUrl, 'eth_getBlockByNumber', [blockNumber, false])
+  const { hash: shown, transactions } = block as {
+    readonly hash: string
+    readonly transactions: readonly string[]
+  }
+  const contains = transactions.includes(hash) ? 'contains it' : 'does not contain it'
+  return `the node has a receipt of it in block ${Number(blockNumber)} ${blockHash}; the block of that number is ${shown} and ${contains}`
+}
+
 function isHex(value: unknown): value is Hex {
   return typeof value === 'string' && value.startsWith('0x')
 }

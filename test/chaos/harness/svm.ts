@@ -87,6 +87,7 @@ export async function openSvm(random: SeededRandom, secrets: Secrets): Promise<P
       await delay(1_000)
     },
     broadcastsOf: () => [],
+    standingOf: async () => 'not asked',
     reorganize: async () => undefined,
     close: async () => {
       await node.close()

@@ -46,7 +46,7 @@ export interface Evidence {
   /** Every payment that moved money. */
   readonly charges: readonly Charge[]
   readonly records: readonly PaymentRecord[]
-  readonly method: Pick<PaymentMethod, 'referenceOfKey' | 'transactionOf' | 'broadcastsOf'>
+  readonly method: Pick<PaymentMethod, 'referenceOfKey' | 'transactionOf' | 'broadcastsOf' | 'standingOf'>
   readonly runs: number
   readonly writes: ReadonlyMap<string, WriteState>
   readonly effects: ReadonlyMap<string, Effect>

@@ -17,7 +17,7 @@ import {
 import type { Secrets } from '../../support/secrets.ts'
 import type { SeededRandom } from './seeded-random.ts'
 import type { Charge, PaymentMethod } from './payment-method.ts'
-import { noteTransactions, reorganize } from './reorganization.ts'
+import { noteTransactions, reorganize, standingOf } from './reorganization.ts'
 import { FIXED_ROUTES } from './routes.ts'
 
 /** What differs between schemes of x402 that are settled on one chain. */
@@ -128,6 +128,7 @@ export async function openX402(
       await onchain.mine()
     },
     broadcastsOf,
+    standingOf: (transaction) => standingOf(chain.rpcUrl, transaction),
     reorganize: (depth) => reorganize({ rpcUrl: chain.rpcUrl, depth, mining: 'manual', random, rawOf }),
     close: async () => {
       await node.close()
