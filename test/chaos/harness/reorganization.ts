@@ -62,19 +62,27 @@ export async function reorganize({
   random,
   rawOf,
 }: ReorganizationSettings): Promise<Reorganization | undefined> {
+  await ask(rpcUrl, 'evm_setAutomine', [false])
+  await ask(rpcUrl, 'evm_setIntervalMining', [0])
+  // A block that is still being mined would leave anvil with numbers without a block, as no chain has them: the next one
+  // waits for it.
+  await ask(rpcUrl, 'evm_mine', [])
   const newest = Number(await ask(rpcUrl, 'eth_blockNumber', []))
   const hashes: string[] = []
   for (let block = newest - depth + 1; block <= newest; block += 1)
     hashes.push(...(await transactionsOf(rpcUrl, block)))
-  if (hashes.length === 0) return undefined
-  // A block that is mined meanwhile leaves anvil with a number without a block, and with logs of blocks that are gone.
-  await ask(rpcUrl, 'evm_setAutomine', [false])
-  await ask(rpcUrl, 'evm_setIntervalMining', [0])
+  const resume = async (): Promise<void> => {
+    if (mining !== 'manual') await ask(rpcUrl, 'evm_setIntervalMining', [mining.seconds])
+  }
+  if (hashes.length === 0) {
+    await resume()
+    return undefined
+  }
   await ask(rpcUrl, 'anvil_reorg', [depth, []])
   // The new blocks have the time of the one below them, and so would all that follow.
   await ask(rpcUrl, 'evm_setTime', [Math.floor(Date.now() / 1_000)])
   await ask(rpcUrl, 'evm_mine', [])
-  if (mining !== 'manual') await ask(rpcUrl, 'evm_setIntervalMining', [mining.seconds])
+  await resume()
   const at = Date.now()
   const returned = await Promise.all(
     hashes
