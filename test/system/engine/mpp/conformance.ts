@@ -310,9 +310,11 @@ t.test(
 )
 
 t.test('25: answers unpaid requests without running the handler or asking a node', async (t) => {
-  const [runs, calls] = [shop.upstream.runs(), shop.node.calls().length]
+  // Blocks of earlier payments are looked at meanwhile.
+  const calls = (): number => shop.node.calls().filter((method) => method !== 'eth_getBlockByNumber').length
+  const before = [shop.upstream.runs(), calls()]
   for (let n = 0; n < 20; n += 1) await (await ask(WORK)).text()
-  t.strictSame([shop.upstream.runs(), shop.node.calls().length], [runs, calls])
+  t.strictSame([shop.upstream.runs(), calls()], before)
 })
 
 t.test('26: describes the offer in OpenAPI for registries, as the 402 makes it', async (t) => {
