@@ -5,6 +5,7 @@
  */
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -20,7 +21,9 @@ const { closed, newRecord, nextCheckAt, buyerKeyOf } =
   await import('../../src/engine/ledger/payment-lifecycle.ts')
 const { stockFetch } = await import('../support/payment.ts')
 
-const { values } = parseArgs({ options: { records: { type: 'string', default: '1000000' } } })
+const { values } = parseArgs({
+  options: { records: { type: 'string', default: '1000000' }, fill: { type: 'string' } },
+})
 const RECORDS = Number(values.records)
 const AT_ONCE = 2_000
 const SPAN_MS = 89 * 86_400_000
@@ -29,11 +32,15 @@ const ROUTES = ['ping', 'util/workday', 'gamestore/top-sellers', 'util/json', 'u
 const ASSET = '0x036CbD53842c5426634e7929541eC2318f3dCF7e'
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 
+if (values.fill !== undefined) {
+  await fill(values.fill)
+  process.exit()
+}
 const folder = mkdtempSync(join(tmpdir(), 'ratecard-console-'))
 try {
   // The ledger of a sandbox belongs to chains that end with it: it is filled while they run.
   const server = await serve()
-  await fill()
+  await fillInAnotherProcess()
   const { evm } = JSON.parse(readFileSync(join(folder, 'sandbox.json'), 'utf8'))
   const pay = stockFetch(evm.payerKey)
   const entered = await fetch(server.entrance)
@@ -132,8 +139,16 @@ async function serve() {
   }
 }
 
-async function fill() {
-  const ledger = await openLmdbLedger(join(folder, 'sandbox', 'ledger'))
+/** What it leaves in memory would delay the requests that are measured. */
+async function fillInAnotherProcess() {
+  const args = ['--records', values.records, '--fill', join(folder, 'sandbox', 'ledger')]
+  const child = spawn(process.execPath, [fileURLToPath(import.meta.url), ...args], { stdio: 'inherit' })
+  const [code] = await once(child, 'exit')
+  if (code !== 0) throw new Error('the ledger was not filled')
+}
+
+async function fill(directory) {
+  const ledger = await openLmdbLedger(directory)
   const now = Date.now()
   const began = performance.now()
   for (let number = 0; number < RECORDS; number += AT_ONCE) {
