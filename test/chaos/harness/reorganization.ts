@@ -106,12 +106,14 @@ export async function standingOf(rpcUrl: string, hash: string): Promise<string> 
   if (receipt === null) return 'the node has no receipt of it'
   const { blockNumber, blockHash } = receipt as { readonly blockNumber: string; readonly blockHash: string }
   const block = await ask(rpcUrl, 'eth_getBlockByNumber', [blockNumber, false])
+  const place = `the node has a receipt of it in block ${Number(blockNumber)} ${blockHash}`
+  if (block === null) return `${place}; no block has that number`
   const { hash: shown, transactions } = block as {
     readonly hash: string
     readonly transactions: readonly string[]
   }
   const contains = transactions.includes(hash) ? 'contains it' : 'does not contain it'
-  return `the node has a receipt of it in block ${Number(blockNumber)} ${blockHash}; the block of that number is ${shown} and ${contains}`
+  return `${place}; the block of that number is ${shown} and ${contains}`
 }
 
 function isHex(value: unknown): value is Hex {
