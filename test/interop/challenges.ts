@@ -34,7 +34,7 @@ import {
 } from './support/shipped-service.ts'
 import { runTool } from './support/tool.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(600_000)
 
 /** A fixed payee: random addresses differ in tokens. */
 const service = await openProductionService(t, {

@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 import { findBrowser, openBrowser } from './support/browser.ts'
 import { openSandbox } from './support/shipped-service.ts'
 
-t.setTimeout(300_000)
+t.setTimeout(600_000)
 
 const program = findBrowser()
 if (program === undefined && process.env['CI'] === '1')
@@ -54,15 +54,15 @@ async function openTab(options: BrowserContextOptions = {}, into = server): Prom
 
 async function findFaults(tab: Page, paths: readonly string[], at = origin): Promise<string[]> {
   const faults: string[] = []
-  for (const colorScheme of ['light', 'dark'] as const) {
-    await tab.emulateMedia({ colorScheme })
-    for (const width of WIDTHS) {
-      await tab.setViewportSize({ width, height: 900 })
-      for (const path of paths) {
-        await tab.goto(at + path)
+  for (const path of paths) {
+    await tab.goto(at + path)
+    await tab.evaluate(AXE)
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await tab.emulateMedia({ colorScheme })
+      for (const width of WIDTHS) {
+        await tab.setViewportSize({ width, height: 900 })
         const over = Number(await tab.evaluate('document.documentElement.scrollWidth - innerWidth'))
         if (over > 0) faults.push(`${path} is ${over} wider than ${width}`)
-        await tab.evaluate(AXE)
         const found = (await tab.evaluate(FINDINGS)) as readonly string[]
         faults.push(...found.map((each) => `${colorScheme} ${width} ${path} ${each}`))
       }

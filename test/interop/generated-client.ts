@@ -6,7 +6,7 @@ import t from 'tap'
 import { openProductionService } from './support/shipped-service.ts'
 import { runTool } from './support/tool.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(600_000)
 
 const service = await openProductionService(t)
 // Below the packages, so that the client finds the one it is built on.

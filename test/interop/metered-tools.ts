@@ -7,7 +7,7 @@ import { addressOf } from '../support/payment.ts'
 import { openShop } from '../support/shop.ts'
 import { BUYERS } from './support/tool-buyers.ts'
 
-t.setTimeout(240_000)
+t.setTimeout(600_000)
 
 const catalog = join(t.testdir(), 'catalog.yaml')
 writeFileSync(

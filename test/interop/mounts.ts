@@ -19,7 +19,7 @@ import { createRatecard, type HandlerMap } from '../../src/engine/index.ts'
 import { startBase, onchainClient } from '../support/base-chain.ts'
 import { addressOf, randomKey, stockFetch, type Hex } from '../support/payment.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(600_000)
 
 const chain = await startBase()
 t.teardown(() => chain.stop())

@@ -3,7 +3,7 @@ import { at } from '../support/documents.ts'
 import { findBrowser, openBrowser } from './support/browser.ts'
 import { BASE_URL, objectIn, openProductionService, paid, samples } from './support/shipped-service.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(600_000)
 
 const service = await openProductionService(t)
 const PAGES = ['/', '/docs', '/docs/errors', '/docs/paid_util_workday', '/status', '/privacy']

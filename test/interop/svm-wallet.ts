@@ -17,7 +17,7 @@ import { startServer } from '../support/server.ts'
 import { svmTokenAccount } from '../support/svm.ts'
 import { findBrowser, loseAnswers, openBrowser } from './support/browser.ts'
 
-t.setTimeout(300_000)
+t.setTimeout(600_000)
 
 const program = findBrowser()
 if (program === undefined && process.env['CI'] === '1')

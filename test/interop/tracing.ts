@@ -9,7 +9,7 @@ import { blocksOf } from '../support/markdown.ts'
 import { stockFetch } from '../support/payment.ts'
 import { readSandboxFile, startServer } from '../support/server.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(600_000)
 
 const REGISTER = fileURLToPath(new URL('support/register-tracing.mjs', import.meta.url))
 const TRACE = '0af7651916cd43dd8448eb211c80319c'

@@ -12,7 +12,7 @@ import { readSandboxFile, startServer } from '../support/server.ts'
 import { findBrowser, loseAnswers, openBrowser } from './support/browser.ts'
 import { openSandbox, type ShippedService } from './support/shipped-service.ts'
 
-t.setTimeout(300_000)
+t.setTimeout(600_000)
 
 const program = findBrowser()
 if (program === undefined && process.env['CI'] === '1')

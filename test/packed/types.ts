@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { ROOT } from '../support/markdown.ts'
 
-t.setTimeout(300_000)
+t.setTimeout(600_000)
 
 const PLACE = mkdtempSync(join(tmpdir(), 'ratecard-types-'))
 t.teardown(() => rmSync(PLACE, { recursive: true, force: true }))
