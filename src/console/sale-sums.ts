@@ -29,18 +29,22 @@ export interface Sum {
 /** Sums by name, the largest first. */
 export function sumsBy(totals: Iterable<DailyTotal>, nameOf: (total: DailyTotal) => string): Sum[] {
   const sums = new Map<string, Sum>()
-  for (const total of totals) {
-    const name = nameOf(total)
-    const { payments, dollars } = sums.get(name) ?? NO_SALES
-    sums.set(name, {
-      name,
-      payments: payments + total.payments,
-      dollars: toMicros(dollars + dollarsOf(total)),
-    })
-  }
-  return [...sums.values()].toSorted(
-    (one, other) => Number(other.dollars - one.dollars) || other.payments - one.payments,
-  )
+  for (const total of totals) addTotal(sums, nameOf(total), total)
+  return [...sums.values()].toSorted(largestFirst)
+}
+
+/** Adds one total to the sum of this name. */
+export function addTotal(sums: Map<string, Sum>, name: string, total: DailyTotal): void {
+  const { payments, dollars } = sums.get(name) ?? NO_SALES
+  sums.set(name, {
+    name,
+    payments: payments + total.payments,
+    dollars: toMicros(dollars + dollarsOf(total)),
+  })
+}
+
+export function largestFirst(one: Sum, other: Sum): number {
+  return Number(other.dollars - one.dollars) || other.payments - one.payments
 }
 
 const NO_SALES = { payments: 0, dollars: 0n }

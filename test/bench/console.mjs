@@ -28,6 +28,8 @@ const RECORDS = Number(values.records)
 const AT_ONCE = 2_000
 const SPAN_MS = 89 * 86_400_000
 const BUYERS = 50_000
+/** Sold before the measurement, so that all code has run. */
+const OWN_SALES = 10
 const ROUTES = ['ping', 'util/workday', 'gamestore/top-sellers', 'util/json', 'util/citation']
 const ASSET = '0x036CbD53842c5426634e7929541eC2318f3dCF7e'
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
@@ -46,9 +48,6 @@ try {
   const entered = await fetch(server.entrance)
   const cookie = entered.headers.get('set-cookie').split(';')[0]
   const origin = new URL(server.entrance).origin
-  const revenue = await (await fetch(`${origin}/revenue?days=90`, { headers: { cookie } })).text()
-  const shown = Number(/([\d,]+) sales/.exec(revenue)?.[1]?.replaceAll(',', ''))
-  if (shown !== RECORDS) throw new Error(`the console knows ${shown} of ${RECORDS} payments`)
   const sell = async () => {
     const began = performance.now()
     const answer = await pay(`${server.url}/paid/ping`)
@@ -62,43 +61,46 @@ try {
     await (await fetch(`${server.url}/paid/ping`)).text()
     return performance.now() - began
   }
-  for (let count = 0; count < 10; count += 1) await sell()
+  for (let count = 0; count < OWN_SALES; count += 1) await sell()
   const alone = []
   for (let count = 0; count < 300; count += 1) alone.push(await ask())
   const payer = payerOf(1)
   const paths = [
+    '/revenue?days=90',
     '/',
     '/revenue?days=1',
-    '/revenue?days=90',
     '/lost-sales?days=90',
     '/payments',
     `/payments?q=${payer}`,
-  ]
-  paths.push(
     `/payments?q=0x${hash('transaction', 77).digest('hex')}`,
     '/routes',
     '/buyers?days=90',
     '/catalog',
     '/health',
-  )
+  ]
   const rows = []
   for (const path of paths) {
     const times = []
     let longest = 0
-    for (let count = 0; count < 3; count += 1) {
+    let isCounting = true
+    for (let count = 0; count < 3 || isCounting; count += 1) {
       let isOpen = true
       const waiting = (async () => {
         while (isOpen) longest = Math.max(longest, await ask())
       })()
       const began = performance.now()
       const answer = await fetch(origin + path, { headers: { cookie } })
-      await answer.text()
+      const text = await answer.text()
       times.push(performance.now() - began)
       if (answer.status !== 200) throw new Error(`${path} answers ${answer.status}`)
+      isCounting = text.includes('being counted')
       // What is counted in the background goes on.
       await new Promise((resolve) => setTimeout(resolve, 500))
       isOpen = false
       await waiting
+      const shown = Number(/([\d,]+) sales/.exec(text)?.[1]?.replaceAll(',', ''))
+      if (path === '/revenue?days=90' && shown !== RECORDS + OWN_SALES)
+        throw new Error(`the console knows ${shown} of ${RECORDS + OWN_SALES} payments`)
     }
     rows.push([path.slice(0, 30), show(times[0], 0), show(Math.max(...times.slice(1)), 0), show(longest, 1)])
   }
