@@ -6,7 +6,7 @@ import { addTotal, largestFirst, type Period, type Sum } from './sale-sums.ts'
 const WAIT_MS = 600
 const KEPT_MS = 30_000
 /** How many sums are sorted before other work goes on. */
-const SLICE = 1_000
+const SLICE = 200
 
 interface BuyerSources {
   readonly ledger: Pick<Ledger, 'totals'>

@@ -1,4 +1,5 @@
 import type { Address } from '../../base/address.ts'
+import type { OwnTransaction } from '../../ledger/payment-record.ts'
 import type { Signer } from './signer.ts'
 import type { TransactionRequest, SendResult } from './transaction.ts'
 import type { UnminedTransactions } from './unmined.ts'
@@ -50,6 +51,11 @@ export class SignerPool {
   /** Asks the chain for what the next transactions need, unless it is known. */
   prepare(): void {
     for (const signer of this.#signers) signer.prepare()
+  }
+
+  /** A recorded transaction was sent again. */
+  markResent({ signer, nonce }: OwnTransaction): void {
+    this.#signers.find(({ address }) => address === signer)?.markResent(nonce)
   }
 
   /**

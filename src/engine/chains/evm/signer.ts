@@ -131,6 +131,12 @@ export class Signer {
     this.#nonces.prepare()
   }
 
+  /** A transaction of a process that has died was sent again: should nonces below it be missing, they are filled. */
+  markResent(nonce: number): void {
+    this.#unmined.addForeign(nonce, nonce + 1)
+    if (!this.#working) this.#schedule()
+  }
+
   async #work(): Promise<void> {
     if (this.#working) return
     this.#working = true
@@ -216,9 +222,12 @@ export class Signer {
 
   async #maintain(): Promise<void> {
     this.#maintenanceDue = false
+    if (!this.#unmined.isDue) return
+    const progress = await this.#unmined.dropMined()
     if (!this.#unmined.isDue || !(await this.#nonces.acquire(BROADCAST_MS, 0))) return
     const fees = await this.#settings.fees.current()
-    if (fees !== undefined && (await this.#unmined.maintain(fees)) === 'went back') this.#nonces.reset()
+    if (fees !== undefined && (await this.#unmined.maintain(fees, progress)) === 'went back')
+      this.#nonces.reset()
   }
 
   /** Checks and prices the requests; those that cannot be sent are answered. */

@@ -64,6 +64,12 @@ interface Mined extends Unmined {
   readonly succeeded: boolean
 }
 
+/** What the newest block says: the lowest nonce that is in no block, and the base fee in wei. */
+interface Progress {
+  readonly next: number
+  readonly base: bigint
+}
+
 interface UnminedSettings extends Clock {
   readonly account: Account
   readonly chain: Chain
@@ -83,7 +89,7 @@ export class UnminedTransactions {
   readonly #unmined = new Map<number, Unmined>()
   readonly #mined = new Map<number, Mined>()
   #lookedAt: number
-  #limit = 0n
+  #limit: bigint
   #gasSpent = 0n
   #transactions = 0
   /** Whether the lowest transaction cannot be mined at a fee within the limit. */
@@ -92,6 +98,7 @@ export class UnminedTransactions {
   constructor(settings: UnminedSettings) {
     this.#settings = settings
     this.#lookedAt = settings.now()
+    this.#limit = settings.network.limits.maxFeePerGas
   }
 
   get isEmpty(): boolean {
@@ -144,12 +151,13 @@ export class UnminedTransactions {
     }
   }
 
-  /** Nonces below others in the pool, or in it, that this process has not sent. */
+  /** Nonces below others in the pool, or in it, that this process has not sent: the first included, the last excluded. */
   addForeign(from: number, to: number, sentAt: number = this.#settings.now()): void {
     const raisedAt = this.#settings.now()
     const rest = { call: undefined, sentAt, bid: undefined, raisedAt, undone: false }
     for (let nonce = from; nonce < to; nonce += 1)
-      if (!this.#unmined.has(nonce)) this.#unmined.set(nonce, { ...rest, nonce, versions: new Map() })
+      if (!this.#unmined.has(nonce) && !this.#mined.has(nonce))
+        this.#unmined.set(nonce, { ...rest, nonce, versions: new Map() })
   }
 
   /** Records that a transaction is in a block; called once for each payment of a batch. */
@@ -164,22 +172,31 @@ export class UnminedTransactions {
   }
 
   /**
-   * Replaces slow transactions and sends undone ones again; must be called under the signer's lease. Resolves to
-   * whether the account's nonce has gone back.
+   * Forgets transactions that are in blocks; needs no lease. Undefined when none has waited for longer than blocks usually take, or the
+   * chain does not answer.
    */
-  async maintain(fees: Fees): Promise<'went back' | 'as before'> {
+  async dropMined(): Promise<Progress | undefined> {
     const { account, chain } = this.#settings
-    if (await this.#sendUndone(fees)) return 'went back'
-    if (this.age < YOUNG_MS) return 'as before'
+    if (this.age < YOUNG_MS) return undefined
     const head = await chain.block('latest')
-    if (head.kind !== 'result') return 'as before'
+    if (head.kind !== 'result') return undefined
     const mined = await chain.minedNonce(account.address, head.result.number)
-    if (mined.kind !== 'result') return 'as before'
+    if (mined.kind !== 'result') return undefined
     await this.#dropBelow(Number(mined.result))
-    // Transactions of a process that has died, which the node may have forgotten.
+    return { next: Number(mined.result), base: head.result.baseFee }
+  }
+
+  /**
+   * Replaces slow transactions, as `dropMined` has left them, and sends undone ones again; must be called under the
+   * signer's lease. Resolves to whether the account's nonce has gone back.
+   */
+  async maintain(fees: Fees, progress: Progress | undefined): Promise<'went back' | 'as before'> {
+    if (await this.#sendUndone(fees)) return 'went back'
     const lowest = this.#lowest()
-    if (lowest !== undefined) this.addForeign(Number(mined.result), lowest.nonce, lowest.sentAt)
-    await this.#replaceSlow({ ...fees, base: head.result.baseFee })
+    if (progress === undefined || lowest === undefined) return 'as before'
+    // Transactions of a process that has died, which the node may have forgotten: all above would wait for them.
+    this.addForeign(progress.next, Math.max(...this.#unmined.keys()), lowest.sentAt)
+    await this.#replaceSlow({ ...fees, base: progress.base })
     return 'as before'
   }
 

@@ -98,7 +98,8 @@ export function openTotals(root: RootDatabase) {
 
 /** Sorts after every digest. */
 const AFTER = '~'
-const READ_AT_ONCE = 1_000
+/** A request that arrives meanwhile waits for a few such pages. */
+const READ_AT_ONCE = 200
 const CLEARED_AT_ONCE = 1_000
 
 function readStored(text: StoredTotal): {

@@ -216,9 +216,7 @@ async function resend(
   transaction: OwnTransaction,
   status: () => Promise<Settlement | undefined>,
 ): Promise<Settlement | undefined> {
-  return (await submit(context.chain, await bytesOf(context, transaction))) === 'refused'
-    ? ((await status()) ?? UNCONFIRMED)
-    : undefined
+  return (await submit(context, transaction)) === 'refused' ? ((await status()) ?? UNCONFIRMED) : undefined
 }
 
 /** The signed bytes of a transaction, which for a batch are kept once; undefined after they were erased. */
@@ -231,13 +229,16 @@ async function bytesOf(
 
 /** Sends the recorded bytes of a transaction of ours again. */
 export async function resendOwn(context: SettlementContext, dispatch: Dispatch | undefined): Promise<void> {
-  if (dispatch?.kind === 'own') await submit(context.chain, await bytesOf(context, dispatch))
+  if (dispatch?.kind === 'own') await submit(context, dispatch)
 }
 
-async function submit(chain: Chain, raw: string | undefined): Promise<'sent' | 'refused'> {
+async function submit(context: SettlementContext, transaction: OwnTransaction): Promise<'sent' | 'refused'> {
+  const raw = await bytesOf(context, transaction)
   if (!isHex(raw)) return 'sent'
-  const answer = await chain.broadcast(raw)
-  return answer.kind === 'refused' && !isKnown(answer.message) ? 'refused' : 'sent'
+  const answer = await context.chain.broadcast(raw)
+  if (answer.kind === 'refused' && !isKnown(answer.message)) return 'refused'
+  context.signers.markResent(transaction)
+  return 'sent'
 }
 
 /** Waits for the block of a transaction, and for those above it that are asked for. */
@@ -262,7 +263,7 @@ async function confirm(
     const seen = await tracked.receipt()
     if (seen.kind !== 'result') return undefined
     // A block that is undone takes its transactions with it, and not every node puts them back into its pool.
-    if (mined && seen.result === null) await submit(chain, await bytesOf(context, transaction))
+    if (mined && seen.result === null) await submit(context, transaction)
     mined = seen.result !== null
     if (seen.result === null) return undefined
     const counts =

@@ -492,23 +492,57 @@ t.test('asks for no nonce that it knows, and for it again after two seconds', as
   t.equal(gated.asked('eth_getTransactionCount'), before + 1)
 })
 
+/** Sends a transaction as another program or process with the same key. */
+async function sendElsewhere(key: Hex, nonce: number): Promise<Hex> {
+  const price = { maxFeePerGas: 10n ** 11n, maxPriorityFeePerGas: 10n ** 9n }
+  const { raw } = openAccount(key).sign({
+    chainId: base.id,
+    nonce,
+    to: NOBODY,
+    data: '0x',
+    gas: GAS,
+    ...price,
+  })
+  return node.sendRawTransaction({ serializedTransaction: raw })
+}
+
+t.test('fills each nonce that is missing below transactions of a process that has died', async (t) => {
+  const key = randomKey()
+  const signer = await signerOf(key)
+  for (const nonce of [3, 1]) {
+    await sendElsewhere(key, nonce)
+    signer.markResent(nonce)
+  }
+  t.equal(await node.getTransactionCount({ address: signer.address, blockTag: 'pending' }), 0)
+  clock += 4_000
+  await until('the missing ones are known', () => signer.unmined.count === 4)
+  clock += 46_000
+  t.equal(await mined(signer, 4), 4)
+})
+
+t.test('sells again when the node has forgotten what a process that has died had sent', async (t) => {
+  const key = randomKey()
+  await node.setAutomine(false)
+  t.teardown(() => node.setAutomine(true))
+  const signer = await signerOf(key)
+  const hash = await sendElsewhere(key, 0)
+  const refusal = { code: 'invalid_exact_evm_insufficient_balance', detail: 'spent meanwhile' } as const
+  t.match(await send(signer, GAS, newJournal(), { check: async () => refusal }), { kind: 'refused' })
+  await node.dropTransaction({ hash })
+  await node.setAutomine(true)
+  clock += 46_000
+  t.match(await send(signer), { kind: 'busy' }, 'a payment would wait for the transaction that is missing')
+  await until('it is replaced', async () => (await send(signer)).kind === 'sent')
+})
+
 t.test('continues above a transaction that another program has sent with the same key', async (t) => {
   const key = randomKey()
   const signer = await signerOf(key)
   t.equal(await nonceOf(signer), 0)
   await becomesIdle(signer)
-  const foreign = openAccount(key).sign({
-    chainId: base.id,
-    nonce: 1,
-    to: NOBODY,
-    data: '0x',
-    gas: GAS,
-    maxFeePerGas: 10n ** 11n,
-    maxPriorityFeePerGas: 10n ** 9n,
-  })
   await node.setAutomine(false)
   t.teardown(() => node.setAutomine(true))
-  await node.sendRawTransaction({ serializedTransaction: foreign.raw })
+  await sendElsewhere(key, 1)
   t.equal(await nonceOf(signer), 2, 'its nonce in the pool is taken')
   await node.mine({ blocks: 1 })
   t.equal(await mined(signer, 3), 3)
