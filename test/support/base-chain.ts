@@ -100,7 +100,8 @@ export function onchainClient({
   const client = createTestClient({
     mode: 'anvil',
     chain: evmChain(chainId),
-    transport: http(rpcUrl),
+    // The logs of a long run together.
+    transport: http(rpcUrl, { maxResponseBodySize: false }),
     pollingInterval: 20,
     cacheTime: 0,
   })

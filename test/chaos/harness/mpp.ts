@@ -36,7 +36,7 @@ export async function openMpp(random: SeededRandom, secrets: Secrets): Promise<P
   const secretKey = randomKey().slice(2)
   secrets.add('the key of challenges', secretKey)
   secrets.add('an RPC endpoint', node.url)
-  const client = createPublicClient({ transport: http(chain.rpcUrl) })
+  const client = createPublicClient({ transport: http(chain.rpcUrl, { maxResponseBodySize: false }) })
   return {
     routes: FIXED_ROUTES,
     catalogYaml: `mpp: { method: tempo, intent: charge, chain: ${TEMPO_CHAIN}, currency: '${PATH_USD}' }`,

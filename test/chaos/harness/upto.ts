@@ -37,7 +37,8 @@ export function openUpto(random: SeededRandom, secrets: Secrets): Promise<Paymen
 
 /** Permit2 logs no nonce: the call of the proxy has it. */
 async function chargesTo(rpcUrl: string, to: Hex): Promise<Charge[]> {
-  const client = createPublicClient({ transport: http(rpcUrl, { batch: true }) })
+  const transport = http(rpcUrl, { batch: true, maxResponseBodySize: false })
+  const client = createPublicClient({ transport })
   const logs = await client.getLogs({ event: TRANSFER, args: { to }, fromBlock: 0n, strict: true })
   return Promise.all(
     logs.map(async ({ transactionHash: transaction, args: { value: amount } }) => {
