@@ -172,8 +172,8 @@ export class UnminedTransactions {
   }
 
   /**
-   * Forgets transactions that are in blocks; needs no lease. Undefined when none has waited for longer than blocks usually take, or the
-   * chain does not answer.
+   * Forgets transactions that are in blocks; needs no lease. Undefined when none has waited for longer than blocks
+   * usually take, or the chain does not answer.
    */
   async dropMined(): Promise<Progress | undefined> {
     const { account, chain } = this.#settings
