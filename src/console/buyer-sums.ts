@@ -1,15 +1,15 @@
 import { setImmediate, setTimeout as delay } from 'node:timers/promises'
-import type { Ledger } from '../engine/ledger/ledger.ts'
+import type { SalesTotals } from '../engine/ledger/sales-totals.ts'
 import { addTotal, largestFirst, type Period, type Sum } from './sale-sums.ts'
 
 /** How long a page waits for what is counted, and how long it is shown before it is counted again. */
 const WAIT_MS = 600
 const KEPT_MS = 30_000
 /** How many sums are sorted before other work goes on. */
-const SLICE = 200
+const SLICE = 1_000
 
 interface BuyerSources {
-  readonly ledger: Pick<Ledger, 'totals'>
+  readonly ledger: { readonly totals: Pick<SalesTotals, 'read'> }
   readonly now: () => number
 }
 
@@ -61,18 +61,10 @@ async function countBuyers(
 
 /** A merge sort, the largest first. */
 async function sortInSlices(sums: readonly Sum[]): Promise<readonly Sum[]> {
-  let sorted: (readonly Sum[])[] = []
-  for (let start = 0; start < sums.length; start += SLICE) {
-    sorted.push(sums.slice(start, start + SLICE).toSorted(largestFirst))
-    await setImmediate()
-  }
-  while (sorted.length > 1) {
-    const merged: (readonly Sum[])[] = []
-    for (let place = 0; place < sorted.length; place += 2)
-      merged.push(await merge(sorted[place] ?? [], sorted[place + 1] ?? []))
-    sorted = merged
-  }
-  return sorted[0] ?? []
+  await setImmediate()
+  if (sums.length <= SLICE) return sums.toSorted(largestFirst)
+  const middle = Math.ceil(sums.length / 2)
+  return merge(await sortInSlices(sums.slice(0, middle)), await sortInSlices(sums.slice(middle)))
 }
 
 async function merge(left: readonly Sum[], right: readonly Sum[]): Promise<readonly Sum[]> {

@@ -34,8 +34,6 @@ import {
 } from './support/shipped-service.ts'
 import { runTool } from './support/tool.ts'
 
-t.setTimeout(600_000)
-
 /** A fixed payee: random addresses differ in tokens. */
 const service = await openProductionService(t, {
   env: { PAY_TO: '0xb5423486591FC2aE22205d599bB1448CA5972CFd' },

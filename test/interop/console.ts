@@ -11,8 +11,6 @@ import { until } from '../support/until.ts'
 import { findBrowser, openBrowser } from './support/browser.ts'
 import { openSandbox } from './support/shipped-service.ts'
 
-t.setTimeout(600_000)
-
 const program = findBrowser()
 if (program === undefined && process.env['CI'] === '1')
   t.fail('there is no Chromium: apt-get install chromium')

@@ -8,8 +8,6 @@ import t from 'tap'
 
 import { BASE_URL, objectIn, openProductionService, type ShippedService } from './support/shipped-service.ts'
 
-t.setTimeout(600_000)
-
 const service = await openProductionService(t)
 /** As much of it as is used: its own types speak of another export than it has. */
 interface Robots {

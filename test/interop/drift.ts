@@ -7,8 +7,6 @@ import { runLine } from '../support/run-command.ts'
 import { at, members } from '../support/documents.ts'
 import { BASE_URL, openProductionService, type ShippedService } from './support/shipped-service.ts'
 
-t.setTimeout(600_000)
-
 const CATALOG = fileURLToPath(new URL('../../catalog.yaml', import.meta.url))
 /** What an operator adds to sell one thing more. */
 const ADDED = `

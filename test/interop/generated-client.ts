@@ -6,8 +6,6 @@ import t from 'tap'
 import { openProductionService } from './support/shipped-service.ts'
 import { runTool } from './support/tool.ts'
 
-t.setTimeout(600_000)
-
 const service = await openProductionService(t)
 // Below the packages, so that the client finds the one it is built on.
 const packages = fileURLToPath(new URL('./node_modules/', import.meta.url))

@@ -5,8 +5,6 @@ import { findBrowser } from './support/browser.ts'
 import { openAuditor, type Verdict } from './support/lighthouse.ts'
 import { openSandbox } from './support/shipped-service.ts'
 
-t.setTimeout(600_000)
-
 const program = findBrowser()
 if (program === undefined && process.env['CI'] === '1')
   t.fail('there is no Chromium: apt-get install chromium')

@@ -7,8 +7,6 @@ import { addressOf } from '../support/payment.ts'
 import { openShop } from '../support/shop.ts'
 import { BUYERS } from './support/tool-buyers.ts'
 
-t.setTimeout(600_000)
-
 const catalog = join(t.testdir(), 'catalog.yaml')
 writeFileSync(
   catalog,

@@ -19,8 +19,6 @@ import { createRatecard, type HandlerMap } from '../../src/engine/index.ts'
 import { startBase, onchainClient } from '../support/base-chain.ts'
 import { addressOf, randomKey, stockFetch, type Hex } from '../support/payment.ts'
 
-t.setTimeout(600_000)
-
 const chain = await startBase()
 t.teardown(() => chain.stop())
 

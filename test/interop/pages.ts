@@ -3,8 +3,6 @@ import { at } from '../support/documents.ts'
 import { findBrowser, openBrowser } from './support/browser.ts'
 import { BASE_URL, objectIn, openProductionService, paid, samples } from './support/shipped-service.ts'
 
-t.setTimeout(600_000)
-
 const service = await openProductionService(t)
 const PAGES = ['/', '/docs', '/docs/errors', '/docs/paid_util_workday', '/status', '/privacy']
 const HTML = { Accept: 'text/html,application/xhtml+xml;q=0.9,*/*;q=0.8' }

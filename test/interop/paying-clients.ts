@@ -22,8 +22,6 @@ import {
 import { openShop } from '../support/shop.ts'
 import { PATH_USD, startTempo, stockPayerOf, TEMPO_CHAIN } from '../support/tempo.ts'
 
-t.setTimeout(600_000)
-
 const CATALOG = fileURLToPath(new URL('../fixtures/payments/catalog.yaml', import.meta.url))
 const MPP = `  mpp: { method: tempo, intent: charge, chain: ${TEMPO_CHAIN}, currency: '${PATH_USD}' }\n`
 

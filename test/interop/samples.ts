@@ -4,8 +4,6 @@ import t from 'tap'
 import { at, items } from '../support/documents.ts'
 import { exampleCall, objectIn, openSandbox, samples } from './support/shipped-service.ts'
 
-t.setTimeout(600_000)
-
 const service = await openSandbox(t)
 const document = await service.readJson('/openapi.json')
 

@@ -17,8 +17,6 @@ import { startServer } from '../support/server.ts'
 import { svmTokenAccount } from '../support/svm.ts'
 import { findBrowser, loseAnswers, openBrowser } from './support/browser.ts'
 
-t.setTimeout(600_000)
-
 const program = findBrowser()
 if (program === undefined && process.env['CI'] === '1')
   t.fail('there is no Chromium: apt-get install chromium')

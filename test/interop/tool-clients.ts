@@ -12,8 +12,6 @@ import { BUYER, readSandboxFile, startServer } from '../support/server.ts'
 import { BUYERS, CLIENTS, openMppBuyer, signOffer, type LocalServer } from './support/tool-buyers.ts'
 import { openToolShop } from './support/tool-shop.ts'
 
-t.setTimeout(600_000)
-
 const shop = await openToolShop(t)
 const { service, onchain } = shop
 const game = shop.serverUrl('game')

@@ -9,8 +9,6 @@ import { blocksOf } from '../support/markdown.ts'
 import { stockFetch } from '../support/payment.ts'
 import { readSandboxFile, startServer } from '../support/server.ts'
 
-t.setTimeout(600_000)
-
 const REGISTER = fileURLToPath(new URL('support/register-tracing.mjs', import.meta.url))
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
 const CALLER = 'b7ad6b7169203331'

@@ -12,8 +12,6 @@ import { readSandboxFile, startServer } from '../support/server.ts'
 import { findBrowser, loseAnswers, openBrowser } from './support/browser.ts'
 import { openSandbox, type ShippedService } from './support/shipped-service.ts'
 
-t.setTimeout(600_000)
-
 const program = findBrowser()
 if (program === undefined && process.env['CI'] === '1')
   t.fail('there is no Chromium: apt-get install chromium')

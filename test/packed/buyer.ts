@@ -13,7 +13,6 @@ import { readSandboxFile, runProgram, startServer } from '../support/server.ts'
 
 const PLACE = mkdtempSync(join(tmpdir(), 'ratecard-buyer-'))
 t.teardown(() => rmSync(PLACE, { recursive: true, force: true }))
-t.setTimeout(600_000)
 
 const INSTALLED = join(PLACE, 'node_modules/ratecard-buyer')
 const PROGRAM = join(INSTALLED, 'dist/main.js')

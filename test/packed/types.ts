@@ -5,8 +5,6 @@ import { join } from 'node:path'
 import t from 'tap'
 import { ROOT } from '../support/markdown.ts'
 
-t.setTimeout(600_000)
-
 const PLACE = mkdtempSync(join(tmpdir(), 'ratecard-types-'))
 t.teardown(() => rmSync(PLACE, { recursive: true, force: true }))
 

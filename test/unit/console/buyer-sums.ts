@@ -30,7 +30,6 @@ function openTotals() {
             }
           wasRead = true
         },
-        rebuild: async () => 0,
       },
     },
   }

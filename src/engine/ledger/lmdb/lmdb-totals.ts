@@ -98,8 +98,7 @@ export function openTotals(root: RootDatabase) {
 
 /** Sorts after every digest. */
 const AFTER = '~'
-/** A request that arrives meanwhile waits for a few such pages. */
-const READ_AT_ONCE = 200
+const READ_AT_ONCE = 1_000
 const CLEARED_AT_ONCE = 1_000
 
 function readStored(text: StoredTotal): {

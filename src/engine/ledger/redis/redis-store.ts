@@ -36,8 +36,8 @@ export interface RedisStore extends Pick<RedisConnection, 'ask' | 'close'> {
 /** Records per request while all are listed: their answers together must fit into memory. */
 export const PAGE = 32
 
-/** Fields or keys of one step of a scan: a request that arrives meanwhile waits for a few such steps. */
-export const SCANNED_AT_ONCE = 200
+/** Fields or keys of one step of a scan. */
+export const SCANNED_AT_ONCE = 1_000
 
 /** Throws `LedgerError` when Redis cannot be reached, is not set up for a ledger or holds one of another format. */
 export async function openRedisStore({ url, settings, replicas }: RedisLedgerSettings): Promise<RedisStore> {
