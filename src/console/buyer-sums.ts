@@ -1,6 +1,6 @@
 import { setImmediate, setTimeout as delay } from 'node:timers/promises'
 import type { SalesTotals } from '../engine/ledger/sales-totals.ts'
-import { addTotal, largestFirst, type Period, type Sum } from './sale-sums.ts'
+import { addTotal, largestFirst, type OpenSum, type Period, type Sum } from './sale-sums.ts'
 
 /** How long a page waits for what is counted, and how long it is shown before it is counted again. */
 const WAIT_MS = 600
@@ -52,7 +52,7 @@ async function countBuyers(
   { totals }: BuyerSources['ledger'],
   { from, to }: Period,
 ): Promise<readonly Sum[]> {
-  const sums = new Map<string, Sum>()
+  const sums = new Map<string, OpenSum>()
   for await (const total of totals.read('buyer', from, to)) {
     if (total.of.kind === 'buyer') addTotal(sums, total.of.payer, total)
   }

@@ -26,28 +26,30 @@ export interface Sum {
   readonly dollars: Micros
 }
 
+/** A sum while it is added up. */
+export interface OpenSum extends Sum {
+  payments: number
+  dollars: Micros
+}
+
 /** Sums by name, the largest first. */
 export function sumsBy(totals: Iterable<DailyTotal>, nameOf: (total: DailyTotal) => string): Sum[] {
-  const sums = new Map<string, Sum>()
+  const sums = new Map<string, OpenSum>()
   for (const total of totals) addTotal(sums, nameOf(total), total)
   return [...sums.values()].toSorted(largestFirst)
 }
 
-/** Adds one total to the sum of this name. */
-export function addTotal(sums: Map<string, Sum>, name: string, total: DailyTotal): void {
-  const { payments, dollars } = sums.get(name) ?? NO_SALES
-  sums.set(name, {
-    name,
-    payments: payments + total.payments,
-    dollars: toMicros(dollars + dollarsOf(total)),
-  })
+/** Adds one total to the sum of this name, in place: a new sum for each of a million totals holds up the process. */
+export function addTotal(sums: Map<string, OpenSum>, name: string, total: DailyTotal): void {
+  const sum = sums.get(name) ?? { name, payments: 0, dollars: toMicros(0n) }
+  if (sum.payments === 0) sums.set(name, sum)
+  sum.payments += total.payments
+  sum.dollars = toMicros(sum.dollars + dollarsOf(total))
 }
 
 export function largestFirst(one: Sum, other: Sum): number {
   return Number(other.dollars - one.dollars) || other.payments - one.payments
 }
-
-const NO_SALES = { payments: 0, dollars: 0n }
 
 export function sumOf(totals: Iterable<DailyTotal>): Sum {
   return sumsBy(totals, () => '')[0] ?? { name: '', payments: 0, dollars: toMicros(0n) }
