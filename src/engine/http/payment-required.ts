@@ -69,11 +69,14 @@ export function compilePaymentRequired(
     asciiJson({ ...problemOf(reason), ...forReaders(route, quote, settings) }).slice(1, -1)
   const unpaidOf = (quote: Quote | undefined): string =>
     wordsOf({ ...UNPAID, detail: spellOffer(route, quote, settings) }, quote)
+  const unrepairedOf = (quote: Quote | undefined): string => wordsOf(UNREPAIRED, quote)
   const { price } = route.operation
-  const unpaid = typeof price === 'bigint' ? unpaidOf({ amount: price }) : undefined
+  const fixed = typeof price === 'bigint' ? { amount: price } : undefined
+  const unpaid = fixed && unpaidOf(fixed)
+  const unrepaired = fixed && unrepairedOf(fixed)
   const textOf = ({ quote, wouldFail }: Preflight, reason: Reason): string => {
     if (reason !== UNPAID) return wordsOf(reason, quote)
-    return wouldFail === undefined ? (unpaid ?? unpaidOf(quote)) : wordsOf(UNREPAIRED, quote)
+    return wouldFail === undefined ? (unpaid ?? unpaidOf(quote)) : (unrepaired ?? unrepairedOf(quote))
   }
   const shown = shownExample(settings)
   return (preflight, reason) => {
