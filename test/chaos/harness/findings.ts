@@ -45,7 +45,8 @@ export async function describeFindings(evidence: Evidence, log: PurchaseLog): Pr
       const block = paid?.block === undefined ? '' : `, in block ${paid.block.number} ${paid.block.hash}`
       return `payment ${reference}: ${id} ${state}, ${attempts} attempts${block}; charged by ${transactions.join(', ') || 'no transaction'}`
     })
-    const history = isUnpaid(outcome) ? await transactionLines(evidence, log, purchase) : []
+    const isUnclear = isUnpaid(outcome) || hasWrongReceipt(outcome)
+    const history = isUnclear ? await transactionLines(evidence, log, purchase) : []
     const lines = [...purchase.events, ...payments, ...receiptLines(outcomes, purchase, receipt), ...history]
     ofPurchases.push(title, ...lines.map((line) => `  ${line}`))
   }
@@ -62,6 +63,8 @@ function receiptLines(
   switch (match.kind) {
     case 'own':
       return [receipt]
+    case 'undone':
+      return [receipt, 'a reorganization has undone the block of its transaction']
     case 'mismatch':
       return [receipt, match.why]
     case 'redelivered': {

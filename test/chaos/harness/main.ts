@@ -85,6 +85,7 @@ function report({
     ['redelivered, not charged', totals.redelivered],
     ['unpaid', totals.unpaid],
     ['receipts of other purchases', totals.wrongReceipts],
+    ['receipts of undone blocks', totals.undoneReceipts],
     ['charges of wrong amounts', totals.wrongAmounts],
     ['charges without a purchase', totals.unknownCharges],
     ['records unresolved', totals.unresolved],

@@ -19,6 +19,8 @@ export type ReceiptMatch =
    * payment unused.
    */
   | { readonly kind: 'redelivered'; readonly first: Purchase; readonly kill: Kill }
+  /** It was true when it was given: a reorganization has undone the block of the transaction that it names. */
+  | { readonly kind: 'undone' }
   | { readonly kind: 'mismatch'; readonly why: string }
 
 /** The server counts an answer as delivered two seconds after its last byte; on a busy machine that is late. */
@@ -26,7 +28,7 @@ const UNCONFIRMED_MS = 4_000
 
 /** One outcome for each purchase, in the order of the log. */
 export function matchCharges(
-  { purchases, kills }: PurchaseLog,
+  { purchases, kills, reorganizations }: PurchaseLog,
   charges: readonly Charge[],
 ): PurchaseOutcome[] {
   // A voucher that was not charged pays for the next call of its channel: it belongs to the last one that has sent it.
@@ -40,12 +42,19 @@ export function matchCharges(
         until >= answer.requestedAt &&
         from <= answer.receivedAt + UNCONFIRMED_MS,
     )
+  const isUndone = (transaction: string): boolean =>
+    reorganizations.some(({ dropped }) => dropped.includes(transaction))
   const isEqual = (one: Purchase, other: Purchase): boolean =>
     one.buyer === other.buyer && one.route === other.route && one.n === other.n
   const matchReceipt = (purchase: Purchase, answer: Answer): ReceiptMatch => {
     // One transaction may settle the payments of several buyers.
     const named = charges.filter(({ transaction }) => transaction === answer.transaction)
-    if (named.length === 0) return mismatch('its receipt names no charge')
+    if (named.length === 0) {
+      const { transaction } = answer
+      return transaction !== undefined && isUndone(transaction)
+        ? { kind: 'undone' }
+        : mismatch('its receipt names no charge')
+    }
     const charged = named.flatMap(({ reference }) => byReference.get(reference) ?? [])
     if (charged.includes(purchase)) return { kind: 'own' }
     const references = named.map(({ reference }) => reference).join(', ')

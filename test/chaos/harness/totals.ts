@@ -21,6 +21,8 @@ export interface Totals {
   readonly unpaid: number
   /** Purchases that were charged and answered, with the receipt of another purchase: their own answer may be lost. */
   readonly wrongReceipts: number
+  /** Purchases that were charged by another transaction than the one in their receipt, which a reorganization has undone. */
+  readonly undoneReceipts: number
   /** Purchases with a charge of another amount than the price of the call. */
   readonly wrongAmounts: number
   /** Charges that belong to no purchase. */
@@ -70,6 +72,7 @@ export function countTotals(evidence: Evidence): Totals {
     redelivered: count(isRedelivered),
     unpaid: count(isUnpaid),
     wrongReceipts: count(hasWrongReceipt),
+    undoneReceipts: count(hasUndoneReceipt),
     wrongAmounts: count(hasWrongAmount),
     unknownCharges: charges.length - outcomes.reduce((sum, outcome) => sum + outcome.charges.length, 0),
     unresolved: records.filter(({ state }) => state === 'settling' || state === 'unknown').length,
@@ -123,7 +126,11 @@ export function isUnpaid({ charges, receipt }: PurchaseOutcome): boolean {
 }
 
 export function hasWrongReceipt({ charges, receipt }: PurchaseOutcome): boolean {
-  return charges.length > 0 && receipt !== undefined && receipt.kind !== 'own'
+  return charges.length > 0 && receipt !== undefined && receipt.kind !== 'own' && receipt.kind !== 'undone'
+}
+
+export function hasUndoneReceipt({ charges, receipt }: PurchaseOutcome): boolean {
+  return charges.length > 0 && receipt?.kind === 'undone'
 }
 
 export function hasWrongAmount({ charges, purchase: { route, n } }: PurchaseOutcome): boolean {
