@@ -18,14 +18,18 @@ export class BackgroundTasks {
     return work
   }
 
-  /** Starts a task after `ms` milliseconds, unless the service stops before. */
-  later(ms: number, begin: () => Promise<unknown>): void {
+  /** Starts a task after `ms` milliseconds, unless the service stops before, or what this returns is called. */
+  later(ms: number, begin: () => Promise<unknown>): () => void {
     const timer = setTimeout(() => {
       this.#later.delete(timer)
       void this.add(begin())
     }, ms)
     timer.unref()
     this.#later.add(timer)
+    return () => {
+      clearTimeout(timer)
+      this.#later.delete(timer)
+    }
   }
 
   /** Starts a task every `ms` milliseconds, never concurrently, until the service stops. */

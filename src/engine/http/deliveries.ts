@@ -31,7 +31,8 @@ export class Deliveries {
   readonly #settings: DeliverySettings
   /** Answers whose delivery is unconfirmed. One response may contain several: older MCP revisions have batches. */
   readonly #onTheirWay = new WeakMap<Socket | ServerResponse, Set<PaymentRecord>>()
-
+  /** What waits for the end of `DELIVERED_MS` after an answer on a connection: a further request on it ends the wait. */
+  readonly #waits = new WeakMap<Socket, Set<() => void>>()
   /** Answers that a further request on their connection has confirmed. */
   readonly #received = new WeakSet<PaymentRecord>()
   /** Streams that are still being recorded. */
@@ -66,31 +67,42 @@ export class Deliveries {
     if (this.#settings.trustProxy || !this.#onTheirWay.has(socket)) return undefined
     const records = this.#take(socket)
     for (const record of records) this.#received.add(record)
+    // A wait keeps its response and all that belongs to it in memory.
+    for (const cancel of this.#waits.get(socket) ?? []) cancel()
+    this.#waits.delete(socket)
     return Promise.all(records.map((record) => this.#mark(markReceived, record)))
   }
 
   #finished(socket: Socket, response: ServerResponse): void {
-    const { tasks, trustProxy } = this.#settings
-    if (!trustProxy) {
-      // The connection of a client that left just before ends like any other, but an empty write fails on it.
-      if (socket.writable) socket.write('')
-      // A connection that was closed normally after the last byte has delivered the answer: `curl` does that.
-      tasks.later(DELIVERED_MS, async () => {
-        // A process that was busy or suspended meanwhile runs its timers before it reads what its connections have brought.
-        await setImmediate()
-        if (socket.errored !== null) return
-        const records = this.#take(response).filter((record) => !this.#received.has(record))
-        // Otherwise the end of the connection would look for them in the ledger again.
-        for (const record of records) this.#on(socket).delete(record)
-        await Promise.all(records.map((record) => this.#mark(markReceived, record)))
-      })
+    if (this.#settings.trustProxy) {
+      for (const record of this.#take(response)) {
+        this.#on(socket).delete(record)
+        this.#leftWithProxy(record)
+      }
       return
     }
-    for (const record of this.#take(response)) {
-      this.#on(socket).delete(record)
-      void this.#mark(markUndelivered, record)
-      tasks.later(DELIVERED_BY_PROXY_MS, () => this.#mark(markReceived, record))
-    }
+    // The connection of a client that left just before ends like any other, but an empty write fails on it.
+    if (socket.writable) socket.write('')
+    const waits = this.#waits.get(socket) ?? new Set()
+    this.#waits.set(socket, waits)
+    // A connection that was closed normally after the last byte has delivered the answer: `curl` does that.
+    const cancel = this.#settings.tasks.later(DELIVERED_MS, async () => {
+      waits.delete(cancel)
+      // A process that was busy or suspended meanwhile runs its timers before it reads what its connections have brought.
+      await setImmediate()
+      if (socket.errored !== null) return
+      const records = this.#take(response).filter((record) => !this.#received.has(record))
+      // Otherwise the end of the connection would look for them in the ledger again.
+      for (const record of records) this.#on(socket).delete(record)
+      await Promise.all(records.map((record) => this.#mark(markReceived, record)))
+    })
+    waits.add(cancel)
+  }
+
+  /** Apart from its response, which would stay in memory for as long as this waits. */
+  #leftWithProxy(record: PaymentRecord): void {
+    void this.#mark(markUndelivered, record)
+    this.#settings.tasks.later(DELIVERED_BY_PROXY_MS, () => this.#mark(markReceived, record))
   }
 
   /** Even a connection that was closed normally may not have delivered the answer: no request waits for it any more. */
