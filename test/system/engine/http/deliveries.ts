@@ -1,6 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { setImmediate } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { Agent, createServer, get, type IncomingMessage, type ServerResponse } from 'node:http'
 import t from 'tap'
 import { BackgroundTasks } from '../../../../src/engine/http/background-tasks.ts'
 import { BuyerConnections } from '../../../../src/engine/http/buyer-connections.ts'
@@ -72,3 +75,57 @@ t.test('counts no answer as delivered whose client left just before it was writt
   )
   for (const key of [before, meanwhile]) t.equal((await ledger.get(key))?.state, 'settled', key)
 })
+
+/** Collects all garbage, as the process does when it needs memory. */
+function collectGarbage(): void {
+  setFlagsFromString('--expose-gc')
+  runInNewContext('gc')()
+}
+
+for (const { connection, trustProxy } of [
+  { connection: 'a further request has confirmed it', trustProxy: false },
+  { connection: 'a proxy has taken it', trustProxy: true },
+])
+  t.test(`keeps no response in memory while its delivery waits, once ${connection}`, async (t) => {
+    const ledger = await openTemporaryLedger(t)
+    const tasks = new BackgroundTasks()
+    const deliveries = new Deliveries({
+      leaseContext: { ledger, owner: 'test', now: Date.now },
+      tasks,
+      buyers: new BuyerConnections(),
+      trustProxy,
+      report: (fault) => t.fail(String(fault)),
+    })
+    const responses: WeakRef<ServerResponse>[] = []
+    const server = createServer((req, res) => {
+      responses.push(new WeakRef(res))
+      const reserved = makeRecord(`payment ${responses.length}`, Date.now(), 'test')
+      const record = nextRecord(reserved, { state: 'settled', receipt: receiptOf(purchaseOf()) })
+      void (async () => {
+        await deliveries.confirm(req.socket)
+        await ledger.insert(reserved)
+        await ledger.replace(reserved, record)
+        await deliveries.watch({ req, res }, record)
+        res.end('answer')
+      })()
+    })
+    const { url, close } = await listening(server)
+    const left = once(server, 'connection').then(([socket]) => once(socket, 'close'))
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    for (let count = 0; count < 20; count += 1) {
+      const [answer]: IncomingMessage[] = await once(get(url, { agent }), 'response')
+      answer?.resume()
+      if (answer !== undefined) await once(answer, 'end')
+    }
+    for (let turn = 0; turn < 10; turn += 1) {
+      await setImmediate()
+      collectGarbage()
+    }
+    // The waits last for seconds: what they keep would still be there. Node.js keeps the first and the last answer.
+    const kept = responses.filter((response) => response.deref() !== undefined)
+    t.ok(kept.length <= 3, `${kept.length} of ${responses.length} are kept`)
+    agent.destroy()
+    await left
+    await close()
+    await tasks.end()
+  })
