@@ -74,7 +74,7 @@ function receiptLines(
       return [
         receipt,
         `paid by the equal purchase ${index} of the same buyer, whose answer came with the same receipt from ${first.answer?.from ?? ''}`,
-        `${kill.target} was killed ${after} ms after that`,
+        `${kill.target} was killed ${after < 0 ? `${-after} ms before` : `${after} ms after`} that`,
       ]
     }
   }
