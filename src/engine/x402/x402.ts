@@ -2,6 +2,7 @@ import type { Endpoint, Service } from '../catalog/catalog.ts'
 import { CANNOT_LOOK } from '../chains/evm/finality.ts'
 import type { CorrectedOffer, ErrorCode, Refusal } from '../base/errors.ts'
 import { isJsonObject, type JsonObject } from '../base/json.ts'
+import { isSuccessStatus } from '../base/success-status.ts'
 import type { PaymentRecord, Receipt } from '../ledger/payment-record.ts'
 import { exampleAmount, fixedPrice } from '../payment/call-price.ts'
 import type { Challenge } from '../payment/challenge.ts'
@@ -67,9 +68,10 @@ export function createX402({
   }
   const schemeOf: FindScheme = (name, network) =>
     schemes.find((scheme) => scheme.name === name && scheme.knows(network))
-  const responseTo = (record: PaymentRecord, receipt: Receipt): JsonObject => {
+  const responseTo = (record: PaymentRecord, receipt: Receipt, status: number): JsonObject | undefined => {
     const counted = withUsage(record, receipt)
-    return schemeOf(record.scheme, record.network)?.responseOf?.(counted) ?? settlementResponse(counted)
+    const scheme = schemeOf(record.scheme, record.network)
+    return scheme?.responseOf === undefined ? settlementResponse(counted) : scheme.responseOf(counted, status)
   }
   /** `form`: this protocol, in the version in which the payment came and is answered. */
   const take = (decoded: Decoded, form: PaymentProtocol): Detection => {
@@ -230,7 +232,8 @@ function withUsage({ usage }: PaymentRecord, receipt: Receipt): Receipt {
 /** What one version of x402 says of a settlement, and in which header. */
 interface SettlementForm {
   readonly header: string
-  readonly settled: (record: PaymentRecord, receipt: Receipt) => JsonObject
+  /** Undefined: nothing is said of it. */
+  readonly settled: (record: PaymentRecord, receipt: Receipt, status: number) => JsonObject | undefined
   readonly failed: (record: PaymentRecord, code: ErrorCode) => JsonObject
 }
 
@@ -239,16 +242,23 @@ function settlementAnswers(
   { header, settled, failed }: SettlementForm,
   receipts: ReceiptSigner | undefined,
 ): Pick<PaymentProtocol, 'receiptHeaders' | 'failureHeaders' | 'tools'> {
-  const signed = (record: PaymentRecord, receipt: Receipt, status: number): JsonObject => {
-    const response = settled(record, receipt)
-    const proofs = status >= 200 && status < 300 ? receipts?.sign(record, receipt) : undefined
+  const signed = (record: PaymentRecord, receipt: Receipt, status: number): JsonObject | undefined => {
+    const response = settled(record, receipt, status)
+    if (response === undefined || !isSuccessStatus(status)) return response
+    const proofs = receipts?.sign(record, receipt)
     return proofs === undefined ? response : { ...response, extensions: receiptExtensions(proofs) }
   }
   return {
-    receiptHeaders: (...sold) => ({ [header]: encode(signed(...sold)) }),
+    receiptHeaders: (...sold) => {
+      const response = signed(...sold)
+      return response === undefined ? {} : { [header]: encode(response) }
+    },
     failureHeaders: (record, code) => ({ [header]: encode(failed(record, code)) }),
     tools: {
-      receipt: (...sold) => ({ [META_RESPONSE]: signed(...sold) }),
+      receipt: (...sold) => {
+        const response = signed(...sold)
+        return response === undefined ? {} : { [META_RESPONSE]: response }
+      },
       failure: (record, code) => ({ [META_RESPONSE]: failed(record, code) }),
     },
   }

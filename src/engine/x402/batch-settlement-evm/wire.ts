@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../base/json.ts'
+import { isSuccessStatus } from '../../base/success-status.ts'
 import type { Receipt } from '../../ledger/payment-record.ts'
 import type { Refusal } from '../../base/errors.ts'
 import { chargedOf, type ChannelAccount } from './channel-account.ts'
@@ -56,9 +57,11 @@ export function corrective(
 
 /**
  * PAYMENT-RESPONSE of a call. A voucher moves nothing: it has no transaction and no amount. With a deposit, both are the
- * deposit’s.
+ * deposit’s. A call that is charged and has no answer yet has none: clients would count its charge and sign another voucher,
+ * and so buy the call again. Without it they send the same one, which brings the answer.
  */
-export function responseOf({ network, payer, extra = {} }: Receipt): JsonObject {
+export function responseOf({ network, payer, extra = {} }: Receipt, status: number): JsonObject | undefined {
+  if (!isSuccessStatus(status)) return undefined
   const { deposit, ...rest } = extra
   const [transaction, amount] = Array.isArray(deposit) ? deposit : ['', '']
   return { success: true, transaction, network, payer, amount, extra: rest }

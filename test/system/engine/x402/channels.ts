@@ -85,6 +85,39 @@ t.test('does the work that is owed for the next voucher for the same call, uncha
   t.match(charged(next), { chargedCumulativeAmount: '3000' })
 })
 
+t.test('sells a POST once whose charged work has failed, when its client pays again', async (t) => {
+  const buyer = channelClient(await shop.wallet(), shop.chain.rpcUrl)
+  const order = (n: number): Promise<Response> =>
+    buyer.fetch(`${shop.url}/paid/ordered?n=${n}`, { method: 'POST' })
+  const charged = (response: Response) =>
+    at(readHeader(response, 'payment-response'), 'extra', 'channelState')
+  t.equal((await order(6)).status, 200)
+  shop.upstream.during(() => Promise.reject(new Error('as the test says')))
+  const failed = await order(7)
+  t.match(await failed.json(), { charged: 'yes' })
+  t.equal(failed.headers.get('payment-response'), null, 'the client signs the same voucher again')
+  shop.upstream.during(async () => {})
+  const again = await order(7)
+  t.match(await again.json(), { n: 7 })
+  t.match(charged(again), { chargedCumulativeAmount: '2000' })
+  const next = await order(8)
+  t.match(await next.json(), { n: 8 })
+  t.match(charged(next), { chargedCumulativeAmount: '3000' })
+})
+
+t.test('sells another call after a POST whose charged work has failed', async (t) => {
+  const buyer = channelClient(await shop.wallet(), shop.chain.rpcUrl)
+  t.equal((await buyer.fetch(`${shop.url}/paid/ordered?n=6`, { method: 'POST' })).status, 200)
+  shop.upstream.during(() => Promise.reject(new Error('as the test says')))
+  const failed = await buyer.fetch(`${shop.url}/paid/ordered?n=7`, { method: 'POST' })
+  t.match(await failed.json(), { charged: 'yes' })
+  shop.upstream.during(async () => {})
+  const other = await buyer.fetch(`${shop.url}/paid/work?n=8`)
+  t.match(await other.json(), { n: 8 })
+  const state = at(readHeader(other, 'payment-response'), 'extra', 'channelState')
+  t.match(state, { chargedCumulativeAmount: '3000' }, 'a correction tells the client what was charged')
+})
+
 t.test('charges metered work what it has used, and at most its ceiling', async (t) => {
   const buyer = channelClient(await shop.wallet(), shop.chain.rpcUrl)
   let sum = 0
