@@ -41,8 +41,9 @@ export function sumsBy(totals: Iterable<DailyTotal>, nameOf: (total: DailyTotal)
 
 /** Adds one total to the sum of this name, in place: a new sum for each of a million totals holds up the process. */
 export function addTotal(sums: Map<string, OpenSum>, name: string, total: DailyTotal): void {
-  const sum = sums.get(name) ?? { name, payments: 0, dollars: toMicros(0n) }
-  if (sum.payments === 0) sums.set(name, sum)
+  const known = sums.get(name)
+  const sum = known ?? { name, payments: 0, dollars: toMicros(0n) }
+  if (known === undefined) sums.set(name, sum)
   sum.payments += total.payments
   sum.dollars = toMicros(sum.dollars + dollarsOf(total))
 }

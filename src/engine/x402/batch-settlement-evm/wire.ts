@@ -57,12 +57,13 @@ export function corrective(
 
 /**
  * PAYMENT-RESPONSE of a call. A voucher moves nothing: it has no transaction and no amount. With a deposit, both are the
- * deposit’s. A call that is charged and has no answer yet has none: clients would count its charge and sign another voucher,
- * and so buy the call again. Without it they send the same one, which brings the answer.
+ * deposit’s. A voucher that is charged and has no answer yet has none: clients would count its charge and sign another one,
+ * and so buy the call again. Without it they send the same one, which brings the answer. A deposit is always told, so that
+ * they do not make another.
  */
 export function responseOf({ network, payer, extra = {} }: Receipt, status: number): JsonObject | undefined {
-  if (!isSuccessStatus(status)) return undefined
   const { deposit, ...rest } = extra
+  if (deposit === undefined && !isSuccessStatus(status)) return undefined
   const [transaction, amount] = Array.isArray(deposit) ? deposit : ['', '']
   return { success: true, transaction, network, payer, amount, extra: rest }
 }

@@ -118,6 +118,20 @@ t.test('sells another call after a POST whose charged work has failed', async (t
   t.match(state, { chargedCumulativeAmount: '3000' }, 'a correction tells the client what was charged')
 })
 
+t.test('tells of a deposit whose call has failed, so that its client makes no other', async (t) => {
+  const key = await shop.wallet()
+  const buyer = channelClient(key, shop.chain.rpcUrl)
+  shop.upstream.during(() => Promise.reject(new Error('as the test says')))
+  const failed = await buyer.fetch(`${shop.url}/paid/ordered?n=1`, { method: 'POST' })
+  t.match(await failed.json(), { charged: 'yes' })
+  t.match(readHeader(failed, 'payment-response'), { transaction: /^0x/, amount: '100000' })
+  shop.upstream.during(async () => {})
+  const other = await buyer.fetch(`${shop.url}/paid/work?n=2`)
+  t.match(await other.json(), { n: 2 })
+  const state = at(readHeader(other, 'payment-response'), 'extra', 'channelState')
+  t.match(state, { balance: '100000', chargedCumulativeAmount: '2000' })
+})
+
 t.test('charges metered work what it has used, and at most its ceiling', async (t) => {
   const buyer = channelClient(await shop.wallet(), shop.chain.rpcUrl)
   let sum = 0
