@@ -1,5 +1,5 @@
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import lighthouse from 'lighthouse'
+import lighthouse, { type Result } from 'lighthouse'
 import { chromium, type Browser } from 'playwright-core'
 import { freePort } from '../../support/reverse-proxy.ts'
 
@@ -35,17 +35,28 @@ export interface Auditor {
   close(): Promise<void>
 }
 
+/** What Lighthouse says when the browser gave it no usable recording, and asks to be run again: it has judged nothing. */
+const NOT_RECORDED: ReadonlySet<string> = new Set(['NO_TRACING_STARTED', 'NO_NAVSTART'])
+const MOST_RUNS = 3
+
 /** A browser in which Lighthouse looks at pages. */
 export async function openAuditor(executablePath: string): Promise<Auditor> {
   const port = await freePort()
   const args = ['--no-sandbox', `--remote-debugging-port=${port}`]
   const browser: Browser = await chromium.launch({ executablePath, args })
+  const look = async (url: string, extraHeaders: Record<string, string>): Promise<Result> => {
+    for (let run = 1; ; run += 1) {
+      const result = await lighthouse(url, { port, logLevel: 'error', extraHeaders })
+      if (result === undefined) throw new Error(`Lighthouse says nothing about ${url}`)
+      const { runtimeError } = result.lhr
+      if (runtimeError === undefined) return result.lhr
+      if (run === MOST_RUNS || !NOT_RECORDED.has(runtimeError.code))
+        throw new Error(`${url}: ${runtimeError.message}`)
+    }
+  }
   return {
     audit: async (url, headers = {}) => {
-      const result = await lighthouse(url, { port, logLevel: 'error', extraHeaders: headers })
-      if (result === undefined) throw new Error(`Lighthouse says nothing about ${url}`)
-      const { categories, audits, runtimeError } = result.lhr
-      if (runtimeError !== undefined) throw new Error(`${url}: ${runtimeError.message}`)
+      const { categories, audits } = await look(url, headers)
       const parts = Object.values(categories)
       const faults = parts.flatMap(({ id, auditRefs }) =>
         auditRefs
