@@ -55,7 +55,7 @@ export interface Scheme {
    * The members of PAYMENT-RESPONSE with an answer of this status, where they are not those of the receipt. Nothing, where a
    * client that reads it would pay again for an answer that it is still owed.
    */
-  responseOf?(receipt: Receipt, status: number): JsonObject | undefined
+  responseOf?(record: PaymentRecord, receipt: Receipt, status: number): JsonObject | undefined
   /**
    * Work that no request waits for, such as claiming what channels owe. Called every few seconds, and never twice at once
    * in one process; other processes run it at the same time. A rejection is reported, and the next call tries again.

@@ -71,7 +71,9 @@ export function createX402({
   const responseTo = (record: PaymentRecord, receipt: Receipt, status: number): JsonObject | undefined => {
     const counted = withUsage(record, receipt)
     const scheme = schemeOf(record.scheme, record.network)
-    return scheme?.responseOf === undefined ? settlementResponse(counted) : scheme.responseOf(counted, status)
+    return scheme?.responseOf === undefined
+      ? settlementResponse(counted)
+      : scheme.responseOf(record, counted, status)
   }
   /** `form`: this protocol, in the version in which the payment came and is answered. */
   const take = (decoded: Decoded, form: PaymentProtocol): Detection => {

@@ -63,8 +63,9 @@ export function channelPayment(
       const last = account?.last
       if (last !== undefined && last.ceiling === ceiling.toString() && last.call === call) {
         const record = await ledger.get(last.key)
-        // Its answer may be lost. Once it has arrived, the same voucher is one for another call.
-        if (record?.receipt !== undefined && record.state !== 'sent') return last.key
+        // Its answer may be lost. Once it has arrived, or its money goes back, the same voucher is one for another call.
+        const isOwed = record?.receipt !== undefined && record.state !== 'sent' && record.refund === undefined
+        if (isOwed) return last.key
       }
       bought = { call, key: keyOf(id, network.id, ceiling, account?.charges ?? 0, call) }
       return bought.key

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../base/json.ts'
 import { isSuccessStatus } from '../../base/success-status.ts'
-import type { Receipt } from '../../ledger/payment-record.ts'
+import type { PaymentRecord, Receipt } from '../../ledger/payment-record.ts'
 import type { Refusal } from '../../base/errors.ts'
 import { chargedOf, type ChannelAccount } from './channel-account.ts'
 import type { ChannelId } from '../../base/channel-config.ts'
@@ -59,11 +59,16 @@ export function corrective(
  * PAYMENT-RESPONSE of a call. A voucher moves nothing: it has no transaction and no amount. With a deposit, both are the
  * deposit’s. A voucher that is charged and has no answer yet has none: clients would count its charge and sign another one,
  * and so buy the call again. Without it they send the same one, which brings the answer. A deposit is always told, so that
- * they do not make another.
+ * they do not make another, and so is a charge whose money goes back.
  */
-export function responseOf({ network, payer, extra = {} }: Receipt, status: number): JsonObject | undefined {
+export function responseOf(
+  { refund }: Pick<PaymentRecord, 'refund'>,
+  { network, payer, extra = {} }: Receipt,
+  status: number,
+): JsonObject | undefined {
   const { deposit, ...rest } = extra
-  if (deposit === undefined && !isSuccessStatus(status)) return undefined
+  const isOwed = refund === undefined && !isSuccessStatus(status)
+  if (isOwed && deposit === undefined) return undefined
   const [transaction, amount] = Array.isArray(deposit) ? deposit : ['', '']
   return { success: true, transaction, network, payer, amount, extra: rest }
 }

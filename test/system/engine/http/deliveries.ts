@@ -1,14 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setImmediate } from 'node:timers/promises'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { Agent, createServer, get, type IncomingMessage, type ServerResponse } from 'node:http'
 import t from 'tap'
 import { BackgroundTasks } from '../../../../src/engine/http/background-tasks.ts'
 import { BuyerConnections } from '../../../../src/engine/http/buyer-connections.ts'
 import { Deliveries } from '../../../../src/engine/http/deliveries.ts'
 import type { PaymentRecord } from '../../../../src/engine/ledger/payment-record.ts'
+import { collectGarbage } from '../../../support/garbage.ts'
 import { listening } from '../../../support/http.ts'
 import { purchaseOf, receiptOf } from '../../../support/ledger-fixture.ts'
 import { makeRecord, nextRecord } from '../../../support/payment-records.ts'
@@ -75,12 +74,6 @@ t.test('counts no answer as delivered whose client left just before it was writt
   )
   for (const key of [before, meanwhile]) t.equal((await ledger.get(key))?.state, 'settled', key)
 })
-
-/** Collects all garbage, as the process does when it needs memory. */
-function collectGarbage(): void {
-  setFlagsFromString('--expose-gc')
-  runInNewContext('gc')()
-}
 
 for (const { connection, trustProxy } of [
   { connection: 'a further request has confirmed it', trustProxy: false },

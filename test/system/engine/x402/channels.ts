@@ -118,6 +118,21 @@ t.test('sells another call after a POST whose charged work has failed', async (t
   t.match(state, { chargedCumulativeAmount: '3000' }, 'a correction tells the client what was charged')
 })
 
+t.test('takes another voucher for a call whose money goes back', async (t) => {
+  const key = await shop.wallet()
+  const opened = await handmade(shop, key)
+  t.equal((await send(shop, '/paid/work?n=1', await opened.deposit(1000, 100_000))).status, 200)
+  const path = '/paid/missing'
+  const voucher = await (await handmade(shop, key, path)).voucher(2000)
+  const failed = await send(shop, path, voucher)
+  t.match(await failed.json(), { charged: 'yes', refund: 'due' })
+  const state = at(readHeader(failed, 'payment-response'), 'extra', 'channelState')
+  t.match(state, { chargedCumulativeAmount: '2000' }, 'the client goes on with the next voucher')
+  const again = await send(shop, path, voucher)
+  t.equal(again.status, 402, 'one that has not heard of it is corrected')
+  t.match(correction(again), { error: MISMATCH, channelState: { chargedCumulativeAmount: '2000' } })
+})
+
 t.test('tells of a deposit whose call has failed, so that its client makes no other', async (t) => {
   const key = await shop.wallet()
   const buyer = channelClient(key, shop.chain.rpcUrl)

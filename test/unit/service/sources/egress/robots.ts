@@ -1,7 +1,6 @@
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { permits, readRobots } from '../../../../../src/service/sources/egress/robots.ts'
+import { collectGarbage } from '../../../../support/garbage.ts'
 import { openInternet } from '../../../../support/service/hostile-site.ts'
 
 function permitted(robots: string, path: string, agent = 'Ratecard'): boolean {
@@ -125,11 +124,8 @@ t.test('bounds the rules that are kept for a site', (t) => {
 })
 
 t.test('keeps rules independent of the text they were read from', (t) => {
-  setFlagsFromString('--expose-gc')
-  const collect: unknown = runInNewContext('gc')
-  if (typeof collect !== 'function') throw new Error('no garbage collection')
   const used = (): number => {
-    Reflect.apply(collect, undefined, [])
+    collectGarbage()
     return process.memoryUsage().heapUsed
   }
   const file = (place: number): string =>
