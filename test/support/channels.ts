@@ -27,6 +27,7 @@ import { openShop, type Shop } from './shop.ts'
 import { PERMIT2 } from './upto.ts'
 
 const CATALOG = fileURLToPath(new URL('../fixtures/channels/catalog.yaml', import.meta.url))
+export const CHANNEL_HANDLERS = fileURLToPath(new URL('../fixtures/channels/handlers', import.meta.url))
 
 const CONTRACT = parseAbi([
   'function channels(bytes32 id) view returns (uint128 balance, uint128 totalClaimed)',
@@ -42,7 +43,7 @@ export interface ChannelShop extends Shop {
 
 export async function openChannelShop(
   more: Readonly<Record<string, string>> = {},
-  args?: readonly string[],
+  args: readonly string[] = ['--handlers', CHANNEL_HANDLERS],
 ): Promise<ChannelShop> {
   const authorizerKey = randomKey()
   const shop = await openShop(async () => ({ CATALOG, CHANNEL_AUTHORIZER_KEY: authorizerKey, ...more }), args)

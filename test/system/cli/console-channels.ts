@@ -1,13 +1,10 @@
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { handmade, openChannelShop, send } from '../../support/channels.ts'
+import { CHANNEL_HANDLERS, handmade, openChannelShop, send } from '../../support/channels.ts'
 import { until } from '../../support/until.ts'
 
 t.setTimeout(240_000)
 
-const HANDLERS = fileURLToPath(new URL('../../fixtures/payments/handlers', import.meta.url))
-
-const shop = await openChannelShop({}, ['--handlers', HANDLERS, '--console=0'])
+const shop = await openChannelShop({}, ['--handlers', CHANNEL_HANDLERS, '--console=0'])
 t.teardown(() => shop.close())
 
 const entrance = new URL([...shop.server.output().matchAll(/console: (http\S+?)"?[,}\s]/g)].at(-1)?.[1] ?? '')
