@@ -35,6 +35,9 @@ interface FunnelSettings {
   readonly own: () => ReadonlySet<string>
 }
 
+/** Between the parts of a key, none of which has line breaks. */
+const BETWEEN = '\n'
+
 /** How many payments are remembered between their first change and the end of their request. */
 const MOST_UNDER_WAY = 10_000
 
@@ -44,7 +47,7 @@ const MOST_UNDER_WAY = 10_000
  */
 export class SalesFunnel {
   readonly #settings: FunnelSettings
-  /** By day since the epoch. */
+  /** By day since the epoch. Keys are written as JSON when they are stored: that costs more than the rest of a count. */
   #counted = new Map<number, Map<string, number>>()
   /** Payments of own wallets whose request has not ended. */
   readonly #ownPayments = new Set<string>()
@@ -93,13 +96,16 @@ export class SalesFunnel {
   async write(): Promise<void> {
     const counted = this.#counted
     this.#counted = new Map()
-    for (const [day, counts] of counted) await this.#settings.counts.add(dateOf(day * DAY_MS), counts)
+    for (const [day, counts] of counted) {
+      const named = Array.from(counts, ([key, count]) => [JSON.stringify(key.split(BETWEEN)), count] as const)
+      await this.#settings.counts.add(dateOf(day * DAY_MS), new Map(named))
+    }
   }
 
   #count(of: SaleCount): void {
     const counts = this.#countsOfDay()
-    const name = JSON.stringify(Object.values(of))
-    counts.set(name, (counts.get(name) ?? 0) + 1)
+    const key = Object.values(of).join(BETWEEN)
+    counts.set(key, (counts.get(key) ?? 0) + 1)
   }
 
   #countsOfDay(): Map<string, number> {
