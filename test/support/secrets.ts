@@ -3,6 +3,9 @@ import { isJsonObject } from '../../src/engine/base/json.ts'
 /** Part of every answer of the test handlers, which only the buyer may see. */
 const STORED_VALUE = /stored-value-\d+/
 
+/** In a 402, the last voucher of the channel whose payer has signed the request: its client checks it. */
+const OWN_VOUCHER = /"voucherState":\{[^}]*\}/g
+
 /** Secrets that must not occur in log lines and error bodies: collected during a test and searched for at its end. */
 export class Secrets {
   readonly #secrets = new Map<string, string>()
@@ -31,7 +34,8 @@ export class Secrets {
     const body = await response.text()
     if (response.status === 200) return body
     const headers = [...response.headers].map(([name, value]) => `${name}: ${readable(value)}`)
-    for (const name of this.#namesIn([body, ...headers].join('\n'))) this.#leaked.add(name)
+    for (const name of this.#namesIn([body, ...headers].join('\n').replaceAll(OWN_VOUCHER, '')))
+      this.#leaked.add(name)
     return body
   }
 

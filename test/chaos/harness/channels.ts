@@ -15,11 +15,11 @@ const TERMS =
   'schemes: [batch-settlement], channels: { withdraw_delay: 1h, least_deposit: 0.3, claim_after: 0.1, claim_every: 5s, most_unclaimed: 5 }'
 
 /** The scheme that pays by vouchers of a channel: one for each buyer, who signs the same voucher until it is answered. */
-export function openChannelMethod(random: SeededRandom, secrets: Secrets): Promise<PaymentMethod> {
+export async function openChannelMethod(random: SeededRandom, secrets: Secrets): Promise<PaymentMethod> {
   const authorizerKey = randomKey()
   secrets.add('the key of channels', authorizerKey.slice(2))
   const clients = new Map<Hex, x402Client>()
-  return openX402(random, secrets, {
+  const method = await openX402(random, secrets, {
     routes: [...FIXED_ROUTES, ...METERED_ROUTES],
     terms: TERMS,
     env: { CHANNEL_AUTHORIZER_KEY: authorizerKey },
@@ -40,6 +40,7 @@ export function openChannelMethod(random: SeededRandom, secrets: Secrets): Promi
     receiptIn: ({ extra }) => (isJsonObject(extra) ? placeIn(extra) : undefined),
     transactionOf: ({ extra = {} }) => placeIn(extra),
   })
+  return { ...method, standingOf: async () => 'a charge of a channel has no transaction of its own' }
 }
 
 /**
