@@ -1,4 +1,5 @@
 import { type Context, type Next } from 'koa'
+import { setHeaders } from './reply.ts'
 
 /** Headers of both protocols that browser scripts may read. */
 export const CORS = {
@@ -16,7 +17,7 @@ const PREFLIGHT = {
 
 /** Allows every origin to read every answer. */
 export function cors(ctx: Context, next: Next): Promise<void> {
-  ctx.set(CORS)
+  setHeaders(ctx, CORS)
   return next()
 }
 

@@ -14,7 +14,7 @@ export type Place =
 export function placeOf({ req, url, originalUrl }: Context, basePath: string): Place {
   // Express and connect keep the original URL under this name; koa-mount changes the URL of the context.
   const sent = 'originalUrl' in req && typeof req.originalUrl === 'string' ? req.originalUrl : originalUrl
-  const removed = removedPrefix(splitTarget(sent).path, splitTarget(url).path)
+  const removed = sent === url ? '' : removedPrefix(splitTarget(sent).path, splitTarget(url).path)
   if (removed !== '')
     return removed === basePath ? { kind: 'here', url } : { kind: 'fault', reason: WRONG_PREFIX }
   if (basePath === '') return { kind: 'here', url }

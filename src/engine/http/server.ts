@@ -56,7 +56,7 @@ export function createHttpServer({
     unanswered.add(response)
     // A compressed answer to a paid tool call has eleven that belong together, where Node suspects a leak.
     response.setMaxListeners(20)
-    response.once('close', () => unanswered.delete(response))
+    response.on('close', () => unanswered.delete(response))
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
     answering.answer(request, response)
   })
