@@ -21,12 +21,18 @@ interface VisitOptions {
 }
 
 /** Sends one request without redirects. The path may come from the service: it must not lead to another host. */
-export async function visit(
+export async function visit(origin: string, path: string, options: VisitOptions = {}): Promise<Visit> {
+  if (!path.startsWith('/')) return { kind: 'fault', reason: 'no path, and not asked' }
+  const first = await send(origin, path, options)
+  // A server may close an idle connection just as a request is sent on it (RFC 9112 §9.5). No request pays for anything.
+  return first.kind === 'fault' && first.reason === CLOSED ? send(origin, path, options) : first
+}
+
+async function send(
   origin: string,
   path: string,
-  { method = 'GET', headers = {} }: VisitOptions = {},
+  { method = 'GET', headers = {} }: VisitOptions,
 ): Promise<Visit> {
-  if (!path.startsWith('/')) return { kind: 'fault', reason: 'no path, and not asked' }
   try {
     const response = await systemRuntime.fetcher(origin + path, {
       method,
@@ -58,12 +64,14 @@ export async function visitEach<T, R>(all: readonly T[], ask: (each: T) => Promi
   return answers
 }
 
+const CLOSED = 'the connection was closed before the answer'
+
 const REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
   ENOTFOUND: 'there is no such host',
   EAI_AGAIN: 'the name server does not answer',
-  ECONNRESET: 'the connection was closed before the answer',
-  UND_ERR_SOCKET: 'the connection was closed before the answer',
+  ECONNRESET: CLOSED,
+  UND_ERR_SOCKET: CLOSED,
   ETIMEDOUT: 'no connection in time',
   UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
   HPE_INVALID_CONSTANT: 'the server there does not speak HTTP',

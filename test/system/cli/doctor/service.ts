@@ -35,11 +35,15 @@ async function open(answer: RequestListener): Promise<string> {
   return typeof address === 'object' && address !== null ? `http://127.0.0.1:${address.port}` : ''
 }
 
+type Change = (path: string, status: number, text: string) => [number, string]
+
 /** The service behind something that changes its answers. */
-function openBehind(
-  change: (path: string, status: number, text: string) => [number, string],
-): Promise<string> {
-  return open((request, response) => {
+function openBehind(change: Change): Promise<string> {
+  return open(behind(change))
+}
+
+function behind(change: Change): RequestListener {
+  return (request, response) => {
     const path = request.url ?? '/'
     void fetch(server.url + path, { headers: { Accept: 'application/json' } }).then(async (answer) => {
       const [status, text] = change(path, answer.status, await answer.text())
@@ -49,7 +53,7 @@ function openBehind(
       }
       response.writeHead(status).end(text)
     })
-  })
+  }
 }
 
 interface Report {
@@ -98,6 +102,21 @@ t.test('finds the documents of a service whose OpenAPI lists them', async (t) =>
   t.equal(code, 0)
   const planned = await runLine(['plan', file, '--against', full.url])
   t.equal(planned.code, 0, planned.err)
+})
+
+t.test('asks again when a connection is closed before its answer', async (t) => {
+  const answer = behind((_, status, text) => [status, text])
+  const closed = new Set<string>()
+  const url = await open((request, response) => {
+    const path = request.url ?? '/'
+    if (closed.has(path)) return answer(request, response)
+    closed.add(path)
+    request.socket.destroy()
+  })
+  const { code, report } = await examine(url)
+  t.strictSame(report.differences, [])
+  t.equal(code, 0)
+  t.ok(closed.has('/openapi.json'))
 })
 
 t.test('shows what still states the old price and revision before a new catalog is deployed', async (t) => {
