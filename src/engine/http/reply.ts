@@ -77,7 +77,7 @@ export function respond(
   if (stream !== undefined && ctx.method !== 'HEAD') ctx.flushHeaders()
 }
 
-/** Does what `ctx.set` does without its two copies of each header, which take 3 % of the time of a 402. */
+/** Does what `ctx.set` does without its two copies of each header: a 402 has many headers, and is asked for most. */
 export function setHeaders({ res }: Context, headers: Readonly<Record<string, string>>): void {
   if (res.headersSent) return
   for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
