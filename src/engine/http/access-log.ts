@@ -65,6 +65,7 @@ export function accessLog({ now, random, observe }: AccessLogSettings): Middlewa
 /** The payment of an unresolved settlement is in the Location of its answer. */
 function paymentOf(response: Context['response']): string | undefined {
   const payment: string | undefined = response.get('Ratecard-Payment')
+  if (payment !== undefined) return payment
   const location: string | undefined = response.get('Location')
-  return payment ?? /\/payments\/(.+)$/.exec(location ?? '')?.[1]
+  return location === undefined ? undefined : /\/payments\/(.+)$/.exec(location)?.[1]
 }

@@ -3,6 +3,7 @@ import { addressOf } from '../documents/registry.ts'
 import { type IncomingHttpHeaders } from 'node:http'
 import type { RouterContext, RouterMiddleware } from '@koa/router'
 import Koa, { HttpError, type Context, type Middleware, type Next } from 'koa'
+import compose from 'koa-compose'
 import { basePathOf } from '../base/base-path.ts'
 import { Failure } from '../base/errors.ts'
 import type { Tracing } from '../base/tracing.ts'
@@ -14,7 +15,7 @@ import { STOPPING } from './stopping.ts'
 import { IndexedRouter, templateOf } from './indexed-router.ts'
 import { canonicalPath, splitTarget } from './request-target.ts'
 import type { Boundary } from './boundary.ts'
-import { ofCatalog, passthrough, type PassthroughSettings } from './passthrough.ts'
+import { passthrough, type PassthroughSettings } from './passthrough.ts'
 import { prefersPage } from './payment-required-page.ts'
 import type { AccessLogSettings } from './access-log.ts'
 import { accessLog } from './access-log.ts'
@@ -50,19 +51,25 @@ export function createApp(settings: AppSettings): Koa {
   if (settings.tracing !== undefined) app.use(tracedRequests(settings.tracing))
   app.use(accessLog(settings))
   app.use(leaving(settings))
-  app.use(completeLinks(settings.baseUrl))
+  if (basePathOf(settings.baseUrl) !== '') app.use(completeLinks(settings.baseUrl))
   app.use(problems(settings))
   app.use(mounted(settings))
   app.use((ctx, next) => (ctx.path.includes('/mcp') ? mcp(ctx, next) : next()))
-  app.use(operatorRoutes(settings))
-  app.use(passthrough(settings))
-  app.use(ofCatalog(cors))
-  app.use(ofCatalog(canonicalPaths))
-  app.use(ofCatalog((ctx: RouterContext, next) => serving.now.routes(ctx, next)))
-  // Only requests without a matching route reach these two.
-  app.use(ofCatalog(allowOptions))
-  app.use(ofCatalog(new IndexedRouter().allowedMethods()))
+  if (settings.operatorRoute !== undefined) app.use(operatorRoutes(settings.operatorRoute))
+  app.use(passthrough(settings, ofCatalog(serving)))
   return app
+}
+
+/** Answers what belongs to the catalog. */
+function ofCatalog(serving: AppSettings['serving']): (ctx: RouterContext, next: Next) => unknown {
+  return compose<RouterContext>([
+    cors,
+    canonicalPaths,
+    (ctx, next) => serving.now.routes(ctx, next),
+    // Only requests without a matching route reach these two.
+    allowOptions,
+    new IndexedRouter().allowedMethods(),
+  ])
 }
 
 /** Closes each connection after its answer once the process is to stop, so that no request meets a closed one. */
@@ -161,10 +168,10 @@ function bodyFault({ req }: Context): string | undefined {
 
 const BODYLESS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-function operatorRoutes({ operatorRoute }: AppSettings): Middleware {
+function operatorRoutes(operatorRoute: OperatorRoute): Middleware {
   return (ctx, next) => {
     const reads = ctx.method === 'GET' || ctx.method === 'HEAD'
-    const answer = reads ? operatorRoute?.(ctx.path, ctx.headers) : undefined
+    const answer = reads ? operatorRoute(ctx.path, ctx.headers) : undefined
     if (answer === undefined) return next()
     note(ctx, { place: ctx.path })
     return answer().then((reply) => respond(ctx, reply))

@@ -74,7 +74,6 @@ function sell(deps: CallDeps, request: RouteRequest, reason: Reason): Answered |
   const detection = findPayment(protocols.map((each) => each.detect(ctx.headers)))
   if (detection.kind === 'none') {
     counters.count('unpaid')
-    noteSale(request, { paid: false })
     const { body } = request.served.operation
     if (body !== undefined) return offerForBody(deps, request, body, reason)
     return { reply: paymentRequired(request, reason) }

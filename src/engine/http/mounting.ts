@@ -36,7 +36,6 @@ function removedPrefix(sent: string, path: string): string {
 /** Puts the base path before the paths that answers of this service refer to. */
 export function completeLinks(baseUrl: string): Middleware {
   const basePath = basePathOf(baseUrl)
-  if (basePath === '') return (_, next) => next()
   return async (ctx, next) => {
     await next()
     const location: string | undefined = ctx.response.get('Location')

@@ -1,6 +1,6 @@
 import type { ClientRequest, IncomingMessage, RequestOptions, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream'
-import type { Context, Middleware, Next } from 'koa'
+import type { Context, Next } from 'koa'
 import { basePathOf } from '../base/base-path.ts'
 import { Failure } from '../base/errors.ts'
 import type { OpenRequest } from '../base/runtime.ts'
@@ -11,7 +11,7 @@ import { discardBody } from './body-reader.ts'
 import type { Boundary } from './boundary.ts'
 import { disconnectSignal } from './buyer-connections.ts'
 import { answerHeaders, requestHeaders, valueOf } from './passed-headers.ts'
-import { failed, note, respond, type Notes } from './reply.ts'
+import { failed, note, respond } from './reply.ts'
 import { splitTarget, withoutMethods } from './request-target.ts'
 import type { Phase } from './stopping.ts'
 
@@ -32,35 +32,36 @@ export interface PassthroughSettings {
 const PLACE = 'passthrough'
 
 /**
- * Passes on what does not belong to the catalog, when that says where to. Middleware that a host has added to the
- * application may answer it before.
+ * Passes on what does not belong to the catalog, when that says where to; all else goes to `catalog`. Middleware that a
+ * host has added to the application may answer it before.
  */
-export function passthrough(settings: PassthroughSettings): Middleware {
-  return async (ctx, next) => {
+export function passthrough<T extends Context>(
+  settings: PassthroughSettings,
+  catalog: (ctx: T, next: Next) => unknown,
+): (ctx: T, next: Next) => unknown {
+  return (ctx, next) => {
     const { boundary } = settings.serving.now
-    const { path } = splitTarget(ctx.url)
-    if (boundary === undefined || boundary.isOurs(path)) return next()
-    note(ctx, { passes: true })
-    await next()
-    const isAnswered = ctx.respond === false || ctx.body !== undefined || ctx.status !== 404
-    if (isAnswered) return
-    note(ctx, { place: PLACE })
-    const { usageStore, now } = settings
-    const began = now()
-    await passOn(ctx, boundary.site, settings, (status) =>
-      usageStore.of(passedName(status)).succeed(now() - began, now()),
-    )
+    return boundary === undefined || boundary.isOurs(splitTarget(ctx.url).path)
+      ? catalog(ctx, next)
+      : passUnanswered(ctx, next, boundary.site, settings)
   }
 }
 
-/** Leaves out what answers for the catalog when the request is to pass. */
-export function ofCatalog<T extends Context>(
-  middleware: (ctx: T, next: Next) => unknown,
-): (ctx: T, next: Next) => unknown {
-  return (ctx, next) => {
-    const { passes = false }: Notes = ctx.state
-    return passes ? next() : middleware(ctx, next)
-  }
+async function passUnanswered(
+  ctx: Context,
+  next: Next,
+  site: URL,
+  settings: PassthroughSettings,
+): Promise<void> {
+  await next()
+  const isAnswered = ctx.respond === false || ctx.body !== undefined || ctx.status !== 404
+  if (isAnswered) return
+  note(ctx, { place: PLACE })
+  const { usageStore, now } = settings
+  const began = now()
+  await passOn(ctx, site, settings, (status) =>
+    usageStore.of(passedName(status)).succeed(now() - began, now()),
+  )
 }
 
 /** `count` is called once, when the answer begins. */

@@ -31,8 +31,6 @@ export interface Notes {
   readonly sale?: SaleRequest
   /** The calls inside the request have lines of their own. */
   readonly logged?: boolean
-  /** It does not belong to the catalog, which stands in front of a site. */
-  readonly passes?: boolean
   /** The answer is that of the site, whatever its status. */
   readonly passed?: boolean
 }

@@ -104,7 +104,7 @@ export class SalesFunnel {
 
   #count(of: SaleCount): void {
     const counts = this.#countsOfDay()
-    const key = Object.values(of).join(BETWEEN)
+    const key = keyOf(of)
     counts.set(key, (counts.get(key) ?? 0) + 1)
   }
 
@@ -116,6 +116,13 @@ export class SalesFunnel {
     this.#counted.set(day, counts)
     return counts
   }
+}
+
+/** Written out for each kind: this is done for each 402. */
+function keyOf(of: SaleCount): string {
+  return of.kind === 'step'
+    ? `${of.kind}${BETWEEN}${of.operation}${BETWEEN}${of.visitor}${BETWEEN}${of.step}`
+    : `${of.kind}${BETWEEN}${of.operation}${BETWEEN}${of.reason}`
 }
 
 /** What was counted on some days. */
