@@ -6,7 +6,7 @@ import { addTotal, largestFirst, type OpenSum, type Period, type Sum } from './s
 const WAIT_MS = 600
 const KEPT_MS = 30_000
 /** How many sums are sorted before other work goes on. */
-const SLICE = 1_000
+const SLICE = 250
 
 interface BuyerSources {
   readonly ledger: { readonly totals: Pick<SalesTotals, 'read'> }
