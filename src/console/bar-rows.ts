@@ -1,5 +1,5 @@
 import type { TemplateContext } from '../engine/documents/template.ts'
-import type { Sum } from './sale-sums.ts'
+import type { Sum } from './flat-sums.ts'
 import { dollars, grouped } from './wording.ts'
 
 /** Sums as rows of a table with a bar each, the longest for the largest. */

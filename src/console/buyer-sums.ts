@@ -1,6 +1,7 @@
 import { setImmediate, setTimeout as delay } from 'node:timers/promises'
 import type { SalesTotals } from '../engine/ledger/sales-totals.ts'
-import { addTotal, largestFirst, type OpenSum, type Period, type Sum } from './sale-sums.ts'
+import { FlatSums, type Sum } from './flat-sums.ts'
+import { dollarsOf, largestFirst, type Period } from './sale-sums.ts'
 
 /** How long a page waits for what is counted, and how long it is shown before it is counted again. */
 const WAIT_MS = 600
@@ -52,19 +53,19 @@ async function countBuyers(
   { totals }: BuyerSources['ledger'],
   { from, to }: Period,
 ): Promise<readonly Sum[]> {
-  const sums = new Map<string, OpenSum>()
+  const sums = new FlatSums()
   for await (const total of totals.read('buyer', from, to)) {
-    if (total.of.kind === 'buyer') addTotal(sums, total.of.payer, total)
+    if (total.of.kind === 'buyer') sums.add(total.of.payer, total.payments, dollarsOf(total))
   }
-  return sortInSlices([...sums.values()])
+  return sortInSlices(sums, 0, sums.size)
 }
 
-/** A merge sort, the largest first. */
-async function sortInSlices(sums: readonly Sum[]): Promise<readonly Sum[]> {
+/** A merge sort of the sums of these places, the largest first. */
+async function sortInSlices(sums: FlatSums, from: number, to: number): Promise<readonly Sum[]> {
   await setImmediate()
-  if (sums.length <= SLICE) return sums.toSorted(largestFirst)
-  const middle = Math.ceil(sums.length / 2)
-  return merge(await sortInSlices(sums.slice(0, middle)), await sortInSlices(sums.slice(middle)))
+  if (to - from <= SLICE) return sums.slice(from, to).toSorted(largestFirst)
+  const middle = Math.ceil((from + to) / 2)
+  return merge(await sortInSlices(sums, from, middle), await sortInSlices(sums, middle, to))
 }
 
 async function merge(left: readonly Sum[], right: readonly Sum[]): Promise<readonly Sum[]> {

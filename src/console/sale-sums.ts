@@ -1,3 +1,4 @@
+import { FlatSums, type Sum } from './flat-sums.ts'
 import { findAsset } from '../engine/base/networks.ts'
 import { toMicros, type Micros } from '../engine/base/money.ts'
 import type { Ledger } from '../engine/ledger/ledger.ts'
@@ -19,33 +20,11 @@ export function periodOf(query: URLSearchParams, now: number): Period {
   return { days, from: dateOf(now - (days - 1) * DAY_MS), to: dateOf(now) }
 }
 
-/** Payments and money under one name. Tokens that are dollars are added up, others are only counted. */
-export interface Sum {
-  readonly name: string
-  readonly payments: number
-  readonly dollars: Micros
-}
-
-/** A sum while it is added up. */
-export interface OpenSum extends Sum {
-  payments: number
-  dollars: Micros
-}
-
 /** Sums by name, the largest first. */
 export function sumsBy(totals: Iterable<DailyTotal>, nameOf: (total: DailyTotal) => string): Sum[] {
-  const sums = new Map<string, OpenSum>()
-  for (const total of totals) addTotal(sums, nameOf(total), total)
-  return [...sums.values()].toSorted(largestFirst)
-}
-
-/** Adds one total to the sum of this name, in place: a new sum for each of a million totals holds up the process. */
-export function addTotal(sums: Map<string, OpenSum>, name: string, total: DailyTotal): void {
-  const known = sums.get(name)
-  const sum = known ?? { name, payments: 0, dollars: toMicros(0n) }
-  if (known === undefined) sums.set(name, sum)
-  sum.payments += total.payments
-  sum.dollars = toMicros(sum.dollars + dollarsOf(total))
+  const sums = new FlatSums()
+  for (const total of totals) sums.add(nameOf(total), total.payments, dollarsOf(total))
+  return sums.slice(0, sums.size).toSorted(largestFirst)
 }
 
 /** By dollars, then by payments. Without a subtraction: for a million sums, that leaves a million bigints to collect. */
@@ -55,18 +34,19 @@ export function largestFirst(one: Sum, other: Sum): number {
 }
 
 export function sumOf(totals: Iterable<DailyTotal>): Sum {
-  return sumsBy(totals, () => '')[0] ?? { name: '', payments: 0, dollars: toMicros(0n) }
+  return sumsBy(totals, () => '')[0] ?? { name: '', payments: 0, dollars: NOTHING }
 }
 
 const MICRO_DECIMALS = 6
+const NOTHING = toMicros(0n)
 
 /** In micro-dollars; nothing for a token that is not known. */
-function dollarsOf({ of, amount }: DailyTotal): bigint {
-  if (of.kind === 'gas') return 0n
+export function dollarsOf({ of, amount }: DailyTotal): Micros {
+  if (of.kind === 'gas') return NOTHING
   const known = findAsset(of.network, of.asset)
-  if (known === undefined) return 0n
-  if (known.decimals === MICRO_DECIMALS) return amount
-  return (amount * 10n ** BigInt(MICRO_DECIMALS)) / 10n ** BigInt(known.decimals)
+  if (known === undefined) return NOTHING
+  if (known.decimals === MICRO_DECIMALS) return toMicros(amount)
+  return toMicros((amount * 10n ** BigInt(MICRO_DECIMALS)) / 10n ** BigInt(known.decimals))
 }
 
 /** The totals of one kind in a period. */

@@ -15,18 +15,22 @@ async function openFront(
   const faults: unknown[] = []
   const koa = new Koa({ proxy: settings.trustProxy ?? false })
   koa.use(
-    passthrough({
-      baseUrl: 'https://front.example',
-      trustProxy: false,
-      openRequest: systemRuntime.openRequest,
-      owner: 'test',
-      serving: { now: { boundary: { site: new URL(site), isOurs: () => false } } },
-      phase: () => 'serving',
-      report: (fault) => faults.push(fault),
-      usageStore: { of: () => new RouteCounters() },
-      now: systemRuntime.now,
-      ...settings,
-    }),
+    passthrough(
+      {
+        baseUrl: 'https://front.example',
+        trustProxy: false,
+        openRequest: systemRuntime.openRequest,
+        owner: 'test',
+        serving: { now: { boundary: { site: new URL(site), isOurs: () => false } } },
+        phase: () => 'serving',
+        report: (fault) => faults.push(fault),
+        usageStore: { of: () => new RouteCounters() },
+        now: systemRuntime.now,
+        ...settings,
+      },
+      // Nothing belongs to it.
+      (_, next) => next(),
+    ),
   )
   const { url, close } = await listening(
     createServer((request, response) => void koa.callback()(request, response)),
