@@ -74,6 +74,7 @@ function sell(deps: CallDeps, request: RouteRequest, reason: Reason): Answered |
   const detection = findPayment(protocols.map((each) => each.detect(ctx.headers)))
   if (detection.kind === 'none') {
     counters.count('unpaid')
+    noteSale(request, { paid: false })
     const { body } = request.served.operation
     if (body !== undefined) return offerForBody(deps, request, body, reason)
     return { reply: paymentRequired(request, reason) }
@@ -104,9 +105,12 @@ function sell(deps: CallDeps, request: RouteRequest, reason: Reason): Answered |
   })
 }
 
-function noteSale({ ctx, served }: RouteRequest, facts: Pick<SaleRequest, 'paid' | 'wouldFail'>): void {
+function noteSale(
+  { ctx, served }: RouteRequest,
+  { paid, wouldFail }: Pick<SaleRequest, 'paid' | 'wouldFail'>,
+): void {
   const probe = isProbe(ctx.method, ctx.headers['user-agent'])
-  note(ctx, { sale: { operation: served.operation.id, probe, ...facts } })
+  note(ctx, { sale: { operation: served.operation.id, probe, paid, wouldFail } })
 }
 
 /**
