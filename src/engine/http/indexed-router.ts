@@ -1,4 +1,4 @@
-import { Router, type MatchResult, type RouterMiddleware } from '@koa/router'
+import { Router, type MatchResult } from '@koa/router'
 import type { Context } from 'koa'
 import { METHODS } from 'node:http'
 
@@ -31,25 +31,6 @@ export class IndexedRouter extends Router {
     const registered = super.register(...args)
     if (!(registered instanceof Router)) this.#index(registered)
     return registered
-  }
-
-  /** `routes` without what that builds anew for each request, where an exact path has one handler. */
-  directRoutes(): RouterMiddleware {
-    const routes: RouterMiddleware = this.routes()
-    return (ctx, next) => {
-      const handle = this.#handlerOf(ctx.path, ctx.method)
-      if (handle === undefined) return routes(ctx, next)
-      ctx.params = {}
-      return handle(ctx, next)
-    }
-  }
-
-  #handlerOf(path: string, method: string): Layer['stack'][number] | undefined {
-    if (this.#others.length > 0) return undefined
-    const [layer, another] = this.#exact.get(path) ?? []
-    const isOnly =
-      layer?.methods.includes(method) === true && another === undefined && layer.stack.length === 1
-    return isOnly ? layer.stack[0] : undefined
   }
 
   override match(path: string, method: string): MatchResult {

@@ -68,7 +68,7 @@ export function respond(
   if (vary !== undefined) {
     // Setting it again parses the names on both sides, which takes time.
     if (ctx.response.get('Vary')) ctx.vary(vary)
-    else setHeaders(ctx, { Vary: vary })
+    else ctx.set('Vary', vary)
   }
   ctx.body = stream ?? body
   // The buyer learns that the stream has begun, and middleware that would buffer its chunks leaves it alone.

@@ -125,7 +125,7 @@ export async function createService(settings: ServiceSettings, render: Renderer)
     const pages = await renderer(revision)
     const router = await createRouter({ ...shared, cache, purchases }, revision, pages)
     const boundary = boundaryOf(revision, pages)
-    return { revision, purchases, cache, routes: router.directRoutes(), boundary, pages, handlers }
+    return { revision, purchases, cache, routes: router.routes(), boundary, pages, handlers }
   }
   const serving = { now: await serve(settings.catalog, settings.handlers, render) }
   const koa = createApp({ ...shared, serving })

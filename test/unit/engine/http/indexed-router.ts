@@ -1,10 +1,6 @@
-import { createServer } from 'node:http'
-import type { RouterContext, RouterMiddleware } from '@koa/router'
-import Koa from 'koa'
 import t from 'tap'
 import { colonTemplate } from '../../../../src/engine/catalog/catalog.ts'
 import { IndexedRouter } from '../../../../src/engine/http/indexed-router.ts'
-import { listening } from '../../../support/http.ts'
 import { canonicalPath } from '../../../../src/engine/http/request-target.ts'
 
 function routerOf(...paths: readonly string[]): IndexedRouter {
@@ -191,46 +187,6 @@ t.test('names the methods of the exact path and of templates in Allow', async (t
   const { path, route } = router.match('/paid/app/730', 'PUT')
   t.equal(route, false)
   t.same(new Set(path.flatMap(({ methods }) => methods)), new Set(['HEAD', 'GET', 'POST']))
-})
-
-t.test('answers every request directly as it does through the router', async (t) => {
-  const router = routerOf()
-  const say =
-    (words: string): RouterMiddleware =>
-    (ctx) => {
-      ctx.body = `${words} ${ctx.method} ${JSON.stringify(ctx.params)}`
-    }
-  router.get('exact', '/paid/ping', say('exact'))
-  router.post('both', '/paid/ping', say('posted'))
-  router.get('single', '/paid/app/latest', say('single'))
-  router.get('template', '/paid/app/:appid', say('template'))
-  router.post('other', '/paid/app/latest', say('other'))
-  router.get('two', '/docs', (_, next) => next(), say('two'))
-  router.get('fails', '/fails', () => {
-    throw new Error('a handler fails')
-  })
-  const answersOf = async (routes: RouterMiddleware): Promise<readonly string[]> => {
-    const koa = new Koa()
-    koa.silent = true
-    koa.use((ctx: RouterContext, next) => routes(ctx, next))
-    const { url, close } = await listening(
-      createServer((request, response) => void koa.callback()(request, response)),
-    )
-    t.teardown(close)
-    const paths = ['/paid/ping', '/paid/app/latest', '/paid/app/730', '/docs', '/fails', '/nothing']
-    const asked = paths.flatMap((path) =>
-      ['GET', 'HEAD', 'POST', 'PUT'].map((method) => [path, method] as const),
-    )
-    return Promise.all(
-      asked.map(async ([path, method]) => {
-        const answer = await fetch(url + path, { method })
-        return `${method} ${path}: ${answer.status} ${await answer.text()}`
-      }),
-    )
-  }
-  const direct = await answersOf(router.directRoutes())
-  t.strictSame(direct, await answersOf(router.routes()))
-  t.match(direct, ['GET /paid/ping: 200 exact GET {}'])
 })
 
 t.test('runs middleware and patterns of the router next to indexed routes', async (t) => {
