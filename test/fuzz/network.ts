@@ -205,6 +205,8 @@ t.test('refuses a request that is hidden in another one', (t) =>
 t.test('stays healthy through all of it, and logs only known errors', async (t) => {
   t.equal((await fetch(`${server.url}/health`)).status, 200)
   t.equal(server.process.exitCode, null)
-  t.notMatch(server.output(), /unexpected:|unhandled|warning:/i)
+  // One work of the stand-in has no publisher, which the service reports once.
+  const known = /^source crossref: unexpected form at message\/publisher: absent$/gm
+  t.notMatch(server.output().replace(known, ''), /unexpected|unhandled|warning:/i)
   t.comment(`resident memory: ${begun} MB before, ${residentMB()} MB after`)
 })
