@@ -54,8 +54,9 @@ async function countBuyers(
   { from, to }: Period,
 ): Promise<readonly Sum[]> {
   const sums = new FlatSums()
-  for await (const total of totals.read('buyer', from, to)) {
-    if (total.of.kind === 'buyer') sums.add(total.of.payer, total.payments, dollarsOf(total))
+  for await (const page of totals.read('buyer', from, to)) {
+    for (const total of page)
+      if (total.of.kind === 'buyer') sums.add(total.of.payer, total.payments, dollarsOf(total))
   }
   return sortInSlices(sums, 0, sums.size)
 }

@@ -52,6 +52,6 @@ export function dollarsOf({ of, amount }: DailyTotal): Micros {
 /** The totals of one kind in a period. */
 export async function totalsIn(ledger: Ledger, kind: TotalKind, { from, to }: Period): Promise<DailyTotal[]> {
   const totals: DailyTotal[] = []
-  for await (const total of ledger.totals.read(kind, from, to)) totals.push(total)
+  for await (const page of ledger.totals.read(kind, from, to)) totals.push(...page)
   return totals
 }

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import type { Ledger } from '../../src/engine/ledger/ledger.ts'
 import type { PaymentRecord } from '../../src/engine/ledger/payment-record.ts'
-import type { DailyTotal, TotalKind } from '../../src/engine/ledger/sales-totals.ts'
+import { type DailyTotal, type TotalKind, TOTALS_AT_ONCE } from '../../src/engine/ledger/sales-totals.ts'
 import type { SearchTerm } from '../../src/engine/ledger/search-term.ts'
 import { openLedger } from '../fixtures/ledger/open.ts'
 import { makeRecord, nextRecord } from '../support/payment-records.ts'
@@ -119,6 +119,31 @@ export function testTotals(name: string, newPlace: (t: Test) => string): void {
     t.strictSame(await totalsOf(ledger, 'buyer'), once)
   })
 
+  t.test(`${name}: lets other work go on while it reads the totals of many buyers`, async (t) => {
+    const ledger = await openNew(t)
+    const count = 3 * TOTALS_AT_ONCE
+    const paid = Array.from({ length: count }, (_, place) =>
+      settled(
+        { ...makeRecord(`x402:${place}`, NOW), payer: `0x${place.toString(16).padStart(40, '0')}` },
+        NOW,
+      ),
+    )
+    await Promise.all(paid.map((record) => ledger.insert(record)))
+    let [turns, last, found] = [0, -1, 0]
+    let turning = setImmediate(function turn() {
+      turns += 1
+      turning = setImmediate(turn)
+    })
+    t.teardown(() => clearImmediate(turning))
+    for await (const page of ledger.totals.read('buyer', TODAY, TODAY)) {
+      t.ok(page.length <= TOTALS_AT_ONCE, `${page.length} at once`)
+      t.ok(turns > last, 'a turn of the event loop since the last page')
+      last = turns
+      found += page.length
+    }
+    t.equal(found, count)
+  })
+
   t.test(`${name}: finds payments by payer and by transaction, newest first`, async (t) => {
     const ledger = await openNew(t)
     const records = Array.from({ length: 5 }, (_, place) =>
@@ -182,7 +207,7 @@ function settled(record: PaymentRecord, settledAt: number, amount = record.amoun
 
 async function totalsOf(ledger: Ledger, kind: TotalKind): Promise<DailyTotal[]> {
   const totals: DailyTotal[] = []
-  for await (const total of ledger.totals.read(kind, '2000-01-01', '2027-03-01')) totals.push(total)
+  for await (const page of ledger.totals.read(kind, '2000-01-01', '2027-03-01')) totals.push(...page)
   return totals.toSorted((a, b) =>
     `${a.date} ${JSON.stringify(a.of)}` < `${b.date} ${JSON.stringify(b.of)}` ? -1 : 1,
   )

@@ -1,9 +1,15 @@
+import { setImmediate } from 'node:timers/promises'
 import { readPieces, STALE_MS, writePieces, type AnswerStore } from '../../src/engine/ledger/answers.ts'
 import { factOf, type Change, type Ledger, type LeaseState } from '../../src/engine/ledger/ledger.ts'
 import { casToken, isUndelivered, paymentId, queueOf } from '../../src/engine/ledger/payment-lifecycle.ts'
 import type { PaymentRecord } from '../../src/engine/ledger/payment-record.ts'
 import { decodeRecord, encodeRecord } from '../../src/engine/ledger/record-codec.ts'
-import { nameText, totalChanges, type DailyTotal } from '../../src/engine/ledger/sales-totals.ts'
+import {
+  nameText,
+  totalChanges,
+  TOTALS_AT_ONCE,
+  type DailyTotal,
+} from '../../src/engine/ledger/sales-totals.ts'
 import { fitsSearch } from '../../src/engine/ledger/search-term.ts'
 import type { SchemeStateChange } from '../../src/engine/ledger/scheme-state.ts'
 
@@ -165,7 +171,11 @@ export function openSimulatedLedger(data: StoredData, now: () => number): Ledger
               amount: before.amount + amount,
             })
           }
-        yield* totals.values()
+        const found = [...totals.values()]
+        for (let first = 0; first < found.length; first += TOTALS_AT_ONCE) {
+          yield found.slice(first, first + TOTALS_AT_ONCE)
+          await setImmediate()
+        }
       },
       rebuild: async () => records.size,
     },

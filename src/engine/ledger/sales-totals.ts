@@ -35,10 +35,16 @@ export type TotalKind = TotalName['kind']
 /** What is added to a total; less than nothing when a record does not count for it any more. */
 export type TotalChange = DailyTotal
 
+/** A page of totals is read in about a millisecond, for which sales wait. */
+export const TOTALS_AT_ONCE = 250
+
 /** Totals by day. `test/contract/ledger-totals.ts` says what a store has to do. */
 export interface SalesTotals {
-  /** The totals of a kind over these days, both included, in no order. */
-  read(kind: TotalKind, from: string, to: string): AsyncIterable<DailyTotal>
+  /**
+   * The totals of a kind over these days, both included, in no order. They come in pages, between which sales go on:
+   * there may be a million.
+   */
+  read(kind: TotalKind, from: string, to: string): AsyncIterable<readonly DailyTotal[]>
   /**
    * Works all totals out again from the records, page by page, while servers go on; readers see the new ones once they
    * are complete. Resolves to the number of records.

@@ -5,6 +5,7 @@ import type { DailyTotal, TotalKind } from '../../../src/engine/ledger/sales-tot
 
 const PERIOD = { days: 7, from: '2026-11-20', to: '2026-11-26' } as const
 const BUYERS = 10_000
+const PAGE = 1_000
 const NETWORK = 'eip155:84532'
 const ASSET = '0x036CbD53842c5426634e7929541eC2318f3dCF7e'
 
@@ -15,18 +16,16 @@ function openTotals() {
     wasRead: () => wasRead,
     ledger: {
       totals: {
-        read: async function* (_kind: TotalKind): AsyncGenerator<DailyTotal> {
+        read: async function* (_kind: TotalKind): AsyncGenerator<readonly DailyTotal[]> {
           for (const date of ['2026-11-21', '2026-11-24'])
-            for (let number = 0; number < BUYERS; number += 1) {
-              const payer = `buyer ${(number * 7_919) % BUYERS}`
-              const amount = BigInt(1 + ((number * 31) % 4_999))
-              yield {
-                date,
-                of: { kind: 'buyer', payer, network: NETWORK, asset: ASSET },
-                payments: 1,
-                amount,
-              }
-              if (number % 1_000 === 999) await setImmediate()
+            for (let first = 0; first < BUYERS; first += PAGE) {
+              yield Array.from({ length: PAGE }, (_, place) => {
+                const number = first + place
+                const payer = `buyer ${(number * 7_919) % BUYERS}`
+                const of = { kind: 'buyer', payer, network: NETWORK, asset: ASSET } as const
+                return { date, of, payments: 1, amount: BigInt(1 + ((number * 31) % 4_999)) }
+              })
+              await setImmediate()
             }
           wasRead = true
         },

@@ -7,6 +7,7 @@ import {
   nameText,
   readName,
   totalChanges,
+  TOTALS_AT_ONCE,
   type TotalChange,
   type TotalKind,
 } from '../sales-totals.ts'
@@ -49,18 +50,18 @@ export function openTotals(root: RootDatabase) {
         if (sets.next !== undefined && createdAt <= sets.next.until) add(sets.next.set, each)
       }
     },
-    read: async function* (kind: TotalKind, from: string, to: string): AsyncGenerator<DailyTotal> {
+    read: async function* (kind: TotalKind, from: string, to: string): AsyncGenerator<readonly DailyTotal[]> {
       const { current } = setsNow()
       const end: TotalKey = [current, kind, to, AFTER]
       let start: TotalKey = [current, kind, from, '']
       for (;;) {
-        const rows = Array.from(totals.getRange({ start, end, limit: READ_AT_ONCE }))
-        for (const { key, value } of rows) {
+        const rows = Array.from(totals.getRange({ start, end, limit: TOTALS_AT_ONCE }))
+        yield rows.map(({ key, value }) => {
           const { payments, amount, name } = readStored(value)
-          yield { date: key[2], of: readName(kind, name), payments, amount }
-        }
+          return { date: key[2], of: readName(kind, name), payments, amount }
+        })
         const last = rows.at(-1)
-        if (last === undefined || rows.length < READ_AT_ONCE) return
+        if (last === undefined || rows.length < TOTALS_AT_ONCE) return
         const [set, , date, digest] = last.key
         start = [set, kind, date, `${digest}!`]
         // Sales go on between two pages.
@@ -98,8 +99,6 @@ export function openTotals(root: RootDatabase) {
 
 /** Sorts after every digest. */
 const AFTER = '~'
-/** A page is read in about a millisecond, for which sales wait. */
-const READ_AT_ONCE = 250
 const CLEARED_AT_ONCE = 1_000
 
 function readStored(text: StoredTotal): {
@@ -107,10 +106,11 @@ function readStored(text: StoredTotal): {
   readonly amount: bigint
   readonly name: string
 } {
-  const [payments = '0', amount = '0'] = text.split(' ', 2)
+  const amountAt = text.indexOf(' ') + 1
+  const nameAt = text.indexOf(' ', amountAt) + 1
   return {
-    payments: Number(payments),
-    amount: BigInt(amount),
-    name: text.slice(payments.length + amount.length + 2),
+    payments: Number(text.slice(0, amountAt - 1)),
+    amount: BigInt(text.slice(amountAt, nameAt - 1)),
+    name: text.slice(nameAt),
   }
 }

@@ -1,5 +1,13 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Ledger } from '../ledger.ts'
-import { type DailyTotal, datesBetween, readName, totalChanges, type TotalKind } from '../sales-totals.ts'
+import {
+  type DailyTotal,
+  datesBetween,
+  readName,
+  totalChanges,
+  type TotalKind,
+  TOTALS_AT_ONCE,
+} from '../sales-totals.ts'
 import { idOf, namesOf, readRecords, timeOf } from './redis-record.ts'
 import { beginTotals, countTotals, finishTotals, HALF, KEYS } from './redis-scripts.ts'
 import { PAGE, SCANNED_AT_ONCE, type RedisStore } from './redis-store.ts'
@@ -13,12 +21,12 @@ export function openRedisTotals(store: RedisStore): Ledger['totals'] {
   }
 }
 
-/** The totals of one day, in pieces, so that Redis serves others in between. */
+/** The totals of one day; Redis serves others between its pieces of them. */
 async function* readDay(
   { ask }: Pick<RedisStore, 'ask'>,
   kind: TotalKind,
   date: string,
-): AsyncGenerator<DailyTotal> {
+): AsyncGenerator<readonly DailyTotal[]> {
   const set = (await ask((redis) => redis.hget(KEYS.totalSets, 'current'))) ?? '0'
   const sums = new Map<string, { n: bigint; h: bigint; l: bigint }>()
   let cursor = '0'
@@ -35,8 +43,15 @@ async function* readDay(
     }
     cursor = next
   } while (cursor !== '0')
-  for (const [name, { n, h, l }] of sums)
-    yield { date, of: readName(kind, name), payments: Number(n), amount: h * HALF + l }
+  let page: DailyTotal[] = []
+  for (const [name, { n, h, l }] of sums) {
+    page.push({ date, of: readName(kind, name), payments: Number(n), amount: h * HALF + l })
+    if (page.length < TOTALS_AT_ONCE) continue
+    yield page
+    page = []
+    await setImmediate()
+  }
+  yield page
 }
 
 /** Counts all records again, beside the changes that are being made. Resolves to their number. */

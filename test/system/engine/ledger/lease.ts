@@ -498,6 +498,7 @@ t.test('takes no renewal that the store has not confirmed for a receipt, and cou
   t.match(await ledger.get(PURCHASE.key), { receipt: RECEIPT, version: 4 })
   const today = dateOf(mine.now())
   const sales: number[] = []
-  for await (const { payments } of ledger.totals.read('sale', today, today)) sales.push(payments)
+  for await (const page of ledger.totals.read('sale', today, today))
+    sales.push(...page.map(({ payments }) => payments))
   t.strictSame(sales, [1])
 })

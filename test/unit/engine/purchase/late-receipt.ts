@@ -98,7 +98,7 @@ t.test('counts a sale whose receipt alone was lost on the way to the store', asy
   await until('the receipt is stored', async () => (await shop.stored())?.receipt !== undefined)
   const sales: DailyTotal[] = []
   const today = dateOf(shop.clock.now)
-  for await (const total of ledger.totals.read('sale', today, today)) sales.push(total)
+  for await (const page of ledger.totals.read('sale', today, today)) sales.push(...page)
   t.match(sales, [{ payments: 1, amount: BigInt(RECEIPT.amount) }])
   t.match(await shop.stored(), { answer: { size: 9 } })
 })
