@@ -78,26 +78,32 @@ async function session(): Promise<readonly Line[]> {
 
 const [WIDTH, LINE, PAD] = [920, 20, 18]
 const COLUMNS = 112
+/** Seconds before a line appears. */
+const PAUSES = { typed: 1.4, output: 0.16, mark: 0.9 } as const
 const COLOURS = { typed: '#e6edf3', output: '#9fb0c0', mark: '#7ee2a8' } as const
 
 function escape(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 }
 
-/** Lines appear one after the other; readers who prefer reduced motion see all of them at once. */
+/**
+ * The first line is there at once, and the others appear one after the other. Readers who prefer reduced motion, and
+ * programs that do not animate, see all of them.
+ */
 function draw(lines: readonly Line[]): string {
   const height = PAD * 2 + lines.length * LINE
-  let at = 0.4
+  let at = 0
   const rows = lines.map(({ text, kind }, place) => {
-    at += kind === 'typed' ? 1.4 : kind === 'mark' ? 0.9 : 0.16
+    if (place > 0) at += PAUSES[kind]
     const shown = text.length > COLUMNS ? `${text.slice(0, COLUMNS - 1)}…` : text
     const y = PAD + LINE * (place + 1) - 6
-    return `<text x="${PAD}" y="${y}" fill="${COLOURS[kind]}" style="animation-delay:${at.toFixed(2)}s">${escape(shown)}</text>`
+    const motion = place === 0 ? 'animation:none' : `animation-delay:${at.toFixed(2)}s`
+    return `<text x="${PAD}" y="${y}" fill="${COLOURS[kind]}" style="${motion}">${escape(shown)}</text>`
   })
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img">`,
     '<title>A price is edited, the running service reloads it, plan shows what changes for buyers, a call is paid</title>',
-    '<style>text{font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;white-space:pre;opacity:0;animation:appear .2s forwards}@keyframes appear{to{opacity:1}}@media (prefers-reduced-motion:reduce){text{opacity:1;animation:none}}</style>',
+    '<style>text{font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;white-space:pre;animation:appear .2s backwards}@keyframes appear{from{opacity:0}}@media (prefers-reduced-motion:reduce){text{animation:none}}</style>',
     `<rect width="${WIDTH}" height="${height}" rx="8" fill="#0d1420"/>`,
     ...rows,
     '</svg>',
