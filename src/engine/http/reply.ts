@@ -62,15 +62,16 @@ export function respond(
   ctx: Context,
   { status, headers, body, stream, vary, code, detail, cause, cached }: Reply,
 ): void {
+  const { response, res } = ctx
   note(ctx, { code, detail, cause, cached })
-  ctx.status = status
+  response.status = status
   setHeaders(ctx, headers)
   if (vary !== undefined) {
     // Setting it again parses the names on both sides, which takes time.
-    if (ctx.response.get('Vary')) ctx.vary(vary)
-    else ctx.set('Vary', vary)
+    if (res.hasHeader('Vary')) response.vary(vary)
+    else setHeaders(ctx, { Vary: vary })
   }
-  ctx.body = stream ?? body
+  response.body = stream ?? body
   // The buyer learns that the stream has begun, and middleware that would buffer its chunks leaves it alone.
   if (stream !== undefined && ctx.method !== 'HEAD') ctx.flushHeaders()
 }

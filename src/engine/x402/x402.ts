@@ -51,7 +51,8 @@ export function createX402({
   random,
 }: X402Settings): Protocol {
   const offers = inOrder(schemes, networks)
-  const recent = (): readonly CorrectedOffer[] => schemes.flatMap((scheme) => scheme.recent?.() ?? [])
+  const momentary = schemes.filter(({ recent }) => recent !== undefined)
+  const recent = (): readonly CorrectedOffer[] => momentary.flatMap((scheme) => scheme.recent?.() ?? [])
   const settings = { service, baseUrl, offers, recent, v1, nextToken: createTokens(random) }
   const listings = new WeakMap<Endpoint, Listing>()
   const challenge = (endpoint: Endpoint, amount = fixedPrice(endpoint)): Challenge | undefined => {
