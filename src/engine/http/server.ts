@@ -5,7 +5,7 @@ import {
   type IncomingMessage,
   type RequestListener,
   type Server,
-  ServerResponse,
+  type ServerResponse,
 } from 'node:http'
 import type { Socket } from 'node:net'
 import { LARGEST_BYTES } from '../catalog/body.ts'
@@ -34,21 +34,6 @@ export interface HttpServer extends Server {
   answer: RequestListener
 }
 
-/** Sends a text of ASCII without converting it to UTF-8, which changes nothing and takes microseconds for each 402. */
-class AsciiResponse<Request extends IncomingMessage> extends ServerResponse<Request> {
-  override end(callback?: () => void): this
-  override end(chunk: unknown, callback?: () => void): this
-  override end(chunk: unknown, encoding: BufferEncoding, callback?: () => void): this
-  override end(chunk?: unknown, encoding?: BufferEncoding | (() => void), callback?: () => void): this {
-    // In UTF-8, what has as many bytes as characters is ASCII.
-    const isAscii = typeof chunk === 'string' && this.getHeader('Content-Length') === String(chunk.length)
-    if (isAscii && typeof encoding !== 'string') return super.end(chunk, 'latin1', encoding ?? callback)
-    return typeof encoding === 'string'
-      ? super.end(chunk, encoding, callback)
-      : super.end(chunk, encoding ?? callback)
-  }
-}
-
 /** An HTTP server that answers `service_starting` before `attach`, and malformed requests with a problem. */
 export function createHttpServer({
   headers = {},
@@ -57,7 +42,6 @@ export function createHttpServer({
   unreadWithin = 30_000,
 }: ServerSettings = {}): HttpServer {
   const server = createServer({
-    ServerResponse: AsciiResponse,
     maxHeaderSize: LARGEST_HEADERS,
     requestTimeout: requestWithin,
     headersTimeout: headersWithin,

@@ -51,8 +51,7 @@ export function createX402({
   random,
 }: X402Settings): Protocol {
   const offers = inOrder(schemes, networks)
-  const momentary = schemes.filter((scheme) => 'recent' in scheme)
-  const recent = (): readonly CorrectedOffer[] => momentary.flatMap((scheme) => scheme.recent?.() ?? [])
+  const recent = (): readonly CorrectedOffer[] => schemes.flatMap((scheme) => scheme.recent?.() ?? [])
   const settings = { service, baseUrl, offers, recent, v1, nextToken: createTokens(random) }
   const listings = new WeakMap<Endpoint, Listing>()
   const challenge = (endpoint: Endpoint, amount = fixedPrice(endpoint)): Challenge | undefined => {

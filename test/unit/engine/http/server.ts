@@ -55,52 +55,6 @@ t.test('asks early requests to come again', async (t) => {
   t.match(await response.json(), { code: 'service_starting', charged: 'no', retryable: true })
 })
 
-t.test('sends texts of any characters byte for byte', async (t) => {
-  const texts = [
-    '',
-    'plain',
-    'long '.repeat(2_000),
-    'grün, 5 €, 日本',
-    `${'a'.repeat(5_000)}é`,
-    '\u0000\u007f\u0080\u00ff',
-  ]
-  const app = new Koa()
-  app.use((ctx) => {
-    const text = texts[Number(ctx.path.slice(1))] ?? ''
-    ctx.type = 'text/plain'
-    ctx.body = text
-  })
-  const { url } = await serving(t, {}, app)
-  for (const [place, text] of texts.entries()) {
-    const answer = await fetch(`${url}/${place}`)
-    const bytes = Buffer.from(await answer.arrayBuffer())
-    t.ok(bytes.equals(Buffer.from(text, 'utf8')), text.slice(0, 20))
-    if (text !== '') t.equal(answer.headers.get('content-length'), String(bytes.length))
-  }
-})
-
-t.test('ends an answer in each way that Node allows', async (t) => {
-  const app = new Koa()
-  const ended: string[] = []
-  app.use((ctx) => {
-    const { path, res } = ctx
-    ctx.respond = false
-    const done = (): void => void ended.push(path)
-    if (path === '/empty') res.end(done)
-    if (path === '/text') res.setHeader('Content-Length', '4').end('text', done)
-    if (path === '/encoded') res.end('6869', 'hex', done)
-    if (path === '/latin') res.setHeader('Content-Length', '1').end('é', 'latin1', done)
-  })
-  const { url } = await serving(t, {}, app)
-  const read = async (path: string): Promise<string> =>
-    Buffer.from(await (await fetch(url + path)).arrayBuffer()).toString('hex')
-  t.equal(await read('/empty'), '')
-  t.equal(await read('/text'), Buffer.from('text').toString('hex'))
-  t.equal(await read('/encoded'), Buffer.from('hi').toString('hex'))
-  t.equal(await read('/latin'), 'e9')
-  t.strictSame(ended, ['/empty', '/text', '/encoded', '/latin'])
-})
-
 t.test('reports a port in use as an error', async (t) => {
   const { url } = await serving(t)
   await t.rejects(listen(createHttpServer(), Number(new URL(url).port), '127.0.0.1'), { code: 'EADDRINUSE' })
