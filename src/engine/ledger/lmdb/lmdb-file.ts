@@ -1,4 +1,4 @@
-import { closeSync, openSync, readSync, statSync, truncateSync } from 'node:fs'
+import { appendFileSync, closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs'
 import { LedgerError, messageOf } from '../../base/errors.ts'
 
 /** Number near the beginning of every LMDB file. */
@@ -14,16 +14,15 @@ const RESTORE =
 
 /** Throws when a file is not an LMDB file, or is shorter than it states: the library would kill the process. */
 export function checkFile(file: string): void {
-  const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0
-  if (size === 0) return
+  if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) === 0) return
   const descriptor = openSync(file, 'r')
   try {
     const metaAt = (position: number): Buffer => {
       const page = Buffer.alloc(HEADER_BYTES)
       const read = readSync(descriptor, page, 0, HEADER_BYTES, position)
-      if (position > 0 && read === 0) throw new Error(cutOff(size))
+      if (position > 0 && read === 0) throw new Error(cutOff(fstatSync(descriptor).size))
       if (page.readUInt32LE(META.magic) !== MAGIC) throw new Error('data.mdb is not an LMDB file')
-      if (read < HEADER_BYTES) throw new Error(cutOff(size))
+      if (read < HEADER_BYTES) throw new Error(cutOff(fstatSync(descriptor).size))
       return page
     }
     const first = metaAt(0)
@@ -32,10 +31,12 @@ export function checkFile(file: string): void {
     const isFirst = first.readBigUInt64LE(META.transaction) > second.readBigUInt64LE(META.transaction)
     const pages = (isFirst ? first : second).readBigUInt64LE(META.lastPage) + 1n
     const needed = pages * BigInt(pageSize)
+    // After the pages that state it: another process that is writing makes the file longer first.
+    const { size } = fstatSync(descriptor)
     if (BigInt(size) >= needed) return
     if (BigInt(size) < needed - UNWRITTEN_PAGES * BigInt(pageSize)) throw new Error(cutOff(size, needed))
-    // Reading beyond the end of a file kills the process.
-    truncateSync(file, Number(needed))
+    // Reading beyond the end of a file kills the process. Appending keeps what another process writes there meanwhile.
+    appendFileSync(file, Buffer.alloc(Number(needed) - size))
   } finally {
     closeSync(descriptor)
   }

@@ -14,13 +14,14 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
+import { setImmediate, setTimeout as delay } from 'node:timers/promises'
 import { open } from 'lmdb'
 import { readAnswer, writeAnswer } from '../../../../src/engine/ledger/answers.ts'
 import { sweepAnswers } from '../../../../src/engine/ledger/clean-up.ts'
 import { LedgerError } from '../../../../src/engine/base/errors.ts'
 import { openCommits } from '../../../../src/engine/ledger/lmdb/lmdb-commits.ts'
 import { checkStore } from '../../../../src/engine/ledger/lmdb/lmdb-check.ts'
+import { checkFile } from '../../../../src/engine/ledger/lmdb/lmdb-file.ts'
 import { FORMAT } from '../../../../src/engine/ledger/record-codec.ts'
 import { openLmdbLedger } from '../../../../src/engine/ledger/lmdb/lmdb-ledger.ts'
 import { testAnswers } from '../../../contract/answers.ts'
@@ -210,6 +211,23 @@ t.test('lmdb: refuses a file that is cut off, leaves it as it is and says what t
   const again = await openLmdbLedger(directory)
   t.teardown(() => again.close())
   t.strictSame(await again.get('x402:77'), payments[77])
+})
+
+t.test('lmdb: finds a file sound at every moment of another process that makes it longer', async (t) => {
+  const directory = newPlace(t)
+  const worker = startWorker(['lmdb', directory, 'grow', 'x402'])
+  t.teardown(() => worker.kill())
+  t.equal(await worker.line(), 'ready')
+  worker.begin()
+  let growing = true
+  const grown = worker.line().finally(() => (growing = false))
+  for (let checks = 0; growing; checks += 1) {
+    checkFile(join(directory, 'data.mdb'))
+    if (checks % 100 === 0) await setImmediate()
+  }
+  t.equal(await grown, 'grown')
+  await worker.finish()
+  await checkStore(directory)
 })
 
 t.test('lmdb: refuses a small store that is cut off, and says what to do', async (t) => {
