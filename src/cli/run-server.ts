@@ -1,5 +1,6 @@
 import cluster from 'node:cluster'
 import { setTimeout as delay } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
 import { createConsole, type Console } from '../console/console.ts'
 import type { ConsoleSources } from '../console/sources.ts'
 import { namesOf } from '../engine/app/catalog-reload.ts'
@@ -39,6 +40,8 @@ const FAULT_FINISH_MS = 1_000
 
 /** Serves a catalog until a signal ends the process, or another one replaces it. Resolves to the exit code. */
 export async function runServer(call: Call, plan: Plan, log: Log): Promise<number> {
+  // See `docs/decisions/serving.md`. V8 reads it at each collection.
+  setFlagsFromString('--no-parallel-scavenge')
   const { env } = call
   const { drainMs } = plan
   const supervisor = cluster.isWorker ? await joinSupervisor() : undefined
