@@ -34,11 +34,12 @@ export class BackgroundTasks {
 
   /** Starts a task every `ms` milliseconds, never concurrently, until the service stops. */
   every(ms: number, begin: () => Promise<unknown>): void {
-    this.later(ms, async () => {
-      await begin().finally(() => {
-        if (!this.ending.aborted) this.every(ms, begin)
-      })
-    })
+    this.later(ms, () => this.#repeat(ms, begin))
+  }
+
+  /** As `every`, and starts the task now for the first time. */
+  nowAndEvery(ms: number, begin: () => Promise<unknown>): void {
+    void this.add(this.#repeat(ms, begin))
   }
 
   /** Cancels pending tasks; resolves when the started ones have ended, and those that they have started. */
@@ -47,5 +48,11 @@ export class BackgroundTasks {
     for (const timer of this.#later) clearTimeout(timer)
     this.#later.clear()
     while (this.#work.size > 0) await Promise.allSettled(this.#work)
+  }
+
+  async #repeat(ms: number, begin: () => Promise<unknown>): Promise<void> {
+    await begin().finally(() => {
+      if (!this.ending.aborted) this.every(ms, begin)
+    })
   }
 }

@@ -135,18 +135,15 @@ export async function createService(settings: ServiceSettings, render: Renderer)
     recentOffers.withdraw(catalog, current().catalog.payments.repriceGrace)
   const protocols = (): readonly Protocol[] => current().protocols
   const recovery = { ...leaseContext, protocols, storeOf: (id: string) => storeOf(current(), id), report }
-  tasks.every(OFFERING_MS / 2, () => offer().catch(report))
+  tasks.nowAndEvery(OFFERING_MS / 2, () => offer().catch(report))
   lookAfterPayments(tasks, recovery)
-  const sweep = (): Promise<unknown> => sweepAnswers(ledger, now()).catch(report)
-  void tasks.add(sweep())
-  tasks.every(SWEEPING_MS, sweep)
+  tasks.nowAndEvery(SWEEPING_MS, () => sweepAnswers(ledger, now()).catch(report))
   // Nothing of the ledger waits for it: it is left alone when the service stops.
   const stopBackground = every(BACKGROUND_MS, () => {
     const { cache, revision } = serving.now
     void runInBackground({ cache, now, random, tracing }, revision.operations, report)
   })
   tasks.every(WRITING_MS, () => usageStore.write().catch(report))
-  void tasks.add(offer().catch(report))
   return {
     koa,
     drain: () => {
@@ -211,7 +208,8 @@ function lookAfterPayments(tasks: BackgroundTasks, deps: RecoveryDeps): void {
   tasks.every(UPKEEP_MS, () => cleanUp(deps).catch(report))
   tasks.every(URGENT_MS, () => begin(takeHandedOver(deps)).catch(report))
   tasks.every(URGENT_MS, () => follow('due'))
-  tasks.every(UPKEEP_MS, async () => {
+  // From now on buyers sign what only this process can settle, and may send it to another one.
+  tasks.nowAndEvery(UPKEEP_MS, async () => {
     await Promise.all(protocols().map(async (each) => each.background?.().catch(report)))
   })
   void tasks.add(follow('all'))

@@ -56,3 +56,27 @@ t.test('waits for work that a look has found while the service stops', async (t)
   await tasks.end()
   t.equal(isDone, true)
 })
+
+t.test('starts a task at once and again after it, one at a time, until the service stops', async (t) => {
+  const tasks = new BackgroundTasks()
+  // The timers of tasks do not keep the process running.
+  const running = setInterval(() => undefined, 1_000)
+  t.teardown(() => clearInterval(running))
+  let [atWork, most, begun] = [0, 0, 0]
+  await new Promise<void>((resolve) => {
+    tasks.nowAndEvery(1, async () => {
+      begun += 1
+      atWork += 1
+      most = Math.max(most, atWork)
+      await new Promise((done) => setTimeout(done, 5))
+      atWork -= 1
+      if (begun === 3) resolve()
+    })
+    t.equal(begun, 1)
+  })
+  t.equal(most, 1)
+  await tasks.end()
+  const last = begun
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  t.equal(begun, last)
+})
