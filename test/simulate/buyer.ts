@@ -193,7 +193,8 @@ function begin(
     clock.after(TROUBLE_MS, () => svmChain.give(svm.address, 10n ** 9n))
   } else if (trouble === 'drain') {
     later({ kind: 'spend', from, leave: 0n })
-    clock.after(TROUBLE_MS, () => chain.give(from, 10n ** 9n))
+    // In a block of its own: what a reorganization undoes comes again.
+    clock.after(TROUBLE_MS, () => chain.happen({ kind: 'receive', from, until: 10n ** 9n }))
   } else if (trouble === 'revoke') {
     later({ kind: 'allow', from, amount: 0n })
     clock.after(TROUBLE_MS, () => chain.happen({ kind: 'allow', from, amount: 10n ** 18n }))

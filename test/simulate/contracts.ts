@@ -75,6 +75,8 @@ export type Revert = { readonly kind: 'reverted'; readonly reason: string; reado
 export type PayersAct =
   /** Moves money away until so much is left. */
   | { readonly kind: 'spend'; readonly from: string; readonly leave: bigint }
+  /** Gets money until it has so much. */
+  | { readonly kind: 'receive'; readonly from: string; readonly until: bigint }
   /** Cancels an authorization (EIP-3009), or a nonce of Permit2. */
   | { readonly kind: 'cancel' | 'invalidate'; readonly from: string; readonly nonce: string }
   /** What Permit2 may move from now on. */
@@ -221,6 +223,11 @@ export class Contracts {
       case 'spend': {
         const balance = state.get(balanceName(act.from))
         state.set(balanceName(act.from), balance < act.leave ? balance : act.leave)
+        return
+      }
+      case 'receive': {
+        const balance = state.get(balanceName(act.from))
+        state.set(balanceName(act.from), balance > act.until ? balance : act.until)
         return
       }
       case 'cancel': {
