@@ -83,7 +83,7 @@ async function sell(generator, candidate, { calls, buyers }) {
     payments.push(await own.channel.voucher(own.charged))
   }
   // A connection has a channel of its own, whose vouchers follow each other.
-  return deliver(generator, candidate, { payments, buyers, order: 'own' })
+  return deliver(generator, candidate, { payments, connections: buyers, order: 'own' })
 }
 
 export function reportChannels(rows) {

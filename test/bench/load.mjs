@@ -15,8 +15,17 @@ const HEADERS = [
 
 process.on(
   'message',
-  ({ ports, paths, payments, seconds, status, connections = CONNECTIONS, order = 'any' }) => {
-    void run(ports, connections, { paths, payments, seconds, status, order }).then((result) =>
+  ({
+    ports,
+    paths,
+    payments,
+    header = 'payment-signature',
+    seconds,
+    status,
+    connections = CONNECTIONS,
+    order = 'any',
+  }) => {
+    void run(ports, connections, { paths, payments, header, seconds, status, order }).then((result) =>
       process.send(result),
     )
   },
@@ -26,12 +35,12 @@ process.on(
 const END = '0\r\n\r\n'
 
 /**
- * `payments`: one header for each path, if any is sent. The connections take turns with the ports, and with the paths:
+ * `payments`: one value of `header` for each path, if any is sent. The connections take turns with the ports, and with the paths:
  * with `order` `own`, each sends every path whose turn is its, one after the other.
  */
-async function run(ports, connections, { paths, payments, seconds, status, order }) {
+async function run(ports, connections, { paths, payments, header, seconds, status, order }) {
   const requests = paths.map((path, index) => {
-    const payment = payments === undefined ? '' : `\r\npayment-signature: ${payments[index]}`
+    const payment = payments === undefined ? '' : `\r\n${header}: ${payments[index]}`
     return Buffer.from(`GET ${path} HTTP/1.1\r\nhost: localhost:${ports[0]}\r\n${HEADERS}${payment}\r\n\r\n`)
   })
   // Without `seconds`, every path once.

@@ -48,17 +48,17 @@ export async function measurePaid({ paidRounds, calls }) {
 }
 
 /** Different arguments each time: a buyer who asks twice for the same may be answered from the first. */
-export async function pay(generator, candidate, { calls, buyers }) {
+export async function pay(generator, candidate, { calls, buyers, connections = buyers }) {
   const { shop, wallets } = candidate
   const challenge = await challengeOf(shop.url('/paid/answer'))
   const payments = []
   while (payments.length < calls)
     payments.push((await sign(challenge, wallets[payments.length % buyers])).header)
-  return deliver(generator, candidate, { payments, buyers, order: 'any' })
+  return deliver(generator, candidate, { payments, connections, order: 'any' })
 }
 
-/** Sends payments by so many buyers. `order`: of `own`, each connection sends those of one buyer. */
-export async function deliver(generator, candidate, { payments, buyers, order }) {
+/** Sends payments over so many connections. `order`: of `own`, each connection sends those of one buyer. */
+export async function deliver(generator, candidate, { payments, connections, order }) {
   const { shop } = candidate
   const paths = payments.map((_, index) => `/paid/answer?n=${candidate.sold + index + 1}`)
   candidate.sold += payments.length
@@ -66,7 +66,7 @@ export async function deliver(generator, candidate, { payments, buyers, order })
   const processes = [...pids, shop.chain.pid]
   const before = processes.map(processorSeconds)
   const block = await ask(shop, 'eth_blockNumber')
-  generator.send({ ports, paths, payments, status: 200, connections: buyers, order })
+  generator.send({ ports, paths, payments, status: 200, connections, order })
   const [{ seconds, answered, unexpected }] = await once(generator, 'message')
   const spent = processes.map((pid, place) => {
     const now = processorSeconds(pid)

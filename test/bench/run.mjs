@@ -1,4 +1,4 @@
-// npm run bench [-- --quick] [-- --paid] [-- --channels]: figures side by side from one run. It prints and judges nothing; compare ratios only.
+// npm run bench [-- --quick] [-- --paid] [-- --nodes] [-- --channels]: figures side by side from one run. It prints and judges nothing; compare ratios only.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,6 +13,10 @@ import { measureUnpaid } from './unpaid.mjs'
 register()
 const { measurePaid, reportPaid } = await import('./paid.mjs')
 const { measureFacilitated, reportFacilitated } = await import('./facilitated.mjs')
+const { measureSlowNode, reportSlowNode } = await import('./slow-node.mjs')
+const { measureWorkers, reportWorkers } = await import('./workers.mjs')
+const { measureBurst, reportBurst } = await import('./burst.mjs')
+const { measureMpp, reportMpp } = await import('./mpp.mjs')
 const { measureChannels, measureChannelGas, reportChannels, reportChannelGas } =
   await import('./channels.mjs')
 
@@ -20,6 +24,7 @@ const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     paid: { type: 'boolean', default: false },
+    nodes: { type: 'boolean', default: false },
     channels: { type: 'boolean', default: false },
   },
 })
@@ -42,18 +47,28 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.e
 const folder = mkdtempSync(join(tmpdir(), 'ratecard-bench-'))
 try {
   console.log(`Node.js ${process.version}, ${cpus().length} cores, ${cpus()[0]?.model ?? 'unknown'}`)
-  if (!values.paid && !values.channels) {
+  const only = ['paid', 'nodes', 'channels'].filter((part) => values[part])
+  const prints = (part) => only.length === 0 || only.includes(part)
+  if (prints('unpaid')) {
     const catalogs = prepareCatalogs(folder)
     const starts = await measureUnpaid({ catalogs, ...scale })
     await measureStart({ catalogs, starts, rounds: scale.starts })
     await measureSignature(scale)
   }
-  if (!values.channels) {
+  if (prints('paid')) {
     reportPaid(await measurePaid(scale))
     reportFacilitated(await measureFacilitated(scale))
   }
-  reportChannels(await measureChannels(scale))
-  reportChannelGas(await measureChannelGas(scale))
+  if (prints('nodes')) {
+    reportSlowNode(await measureSlowNode(scale))
+    reportBurst(await measureBurst(scale))
+    reportWorkers(await measureWorkers(scale))
+    reportMpp(await measureMpp(scale))
+  }
+  if (prints('channels')) {
+    reportChannels(await measureChannels(scale))
+    reportChannelGas(await measureChannelGas(scale))
+  }
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

@@ -1,28 +1,39 @@
 // Who is measured with payments: each sells `work` and `answer` for 0.01 USD on one chain.
 import { fileURLToPath } from 'node:url'
 import { randomKey } from '../support/payment.ts'
-import { startOurs } from './servers/ours.mjs'
+import { LAG_PROBE, startOurs } from './servers/ours.mjs'
 import { startPeer } from './servers/peer.mjs'
 
 const fileOf = (path) => fileURLToPath(new URL(path, import.meta.url))
 
 /** Settles with a key of its own, or through `facilitatorUrl`. */
-const ours = {
-  name: 'ours',
-  start: ({ rpcUrl, payTo, signerKey, facilitatorUrl, upstream, dataDir }) =>
-    startOurs(fileOf('paid/catalog.yaml'), {
-      args: ['--handlers', fileOf('paid/handlers')],
-      dataDir,
-      env: {
-        // The port changes with every start.
-        BASE_URL: 'https://api.example.com',
-        PAY_TO: payTo,
-        ...(facilitatorUrl === undefined
-          ? { SETTLER_PRIVATE_KEY: signerKey, RPC_URL_8453: rpcUrl }
-          : { FACILITATOR_URL: facilitatorUrl }),
-        UPSTREAM: upstream,
-      },
-    }),
+export const OURS = oursWith('ours', {})
+
+/** The same, and it tells how late its event loop comes. */
+export const OURS_PROBED = oursWith('ours', { nodeArgs: LAG_PROBE })
+
+/** Two workers of one `serve`, each with an account of its own. */
+export const OURS_BY_WORKERS = oursWith('ours, two workers', { args: ['--workers', '2'] })
+
+function oursWith(name, { args = [], nodeArgs }) {
+  return {
+    name,
+    start: ({ rpcUrl, payTo, signerKey, facilitatorUrl, upstream, dataDir }) =>
+      startOurs(fileOf('paid/catalog.yaml'), {
+        args: ['--handlers', fileOf('paid/handlers'), ...args],
+        nodeArgs,
+        dataDir,
+        env: {
+          // The port changes with every start.
+          BASE_URL: 'https://api.example.com',
+          PAY_TO: payTo,
+          ...(facilitatorUrl === undefined
+            ? { SETTLER_PRIVATE_KEY: signerKey, RPC_URL_8453: rpcUrl }
+            : { FACILITATOR_URL: facilitatorUrl }),
+          UPSTREAM: upstream,
+        },
+      }),
+  }
 }
 
 /** Two processes with one ledger in Redis and one signer. */
@@ -58,7 +69,7 @@ const express = {
     startPeer('paid-express', { rpcUrl, payTo, signerKey, facilitatorUrl, upstream }),
 }
 
-export const SELLERS = [ours, express]
+export const SELLERS = [OURS, express]
 
 export { express as EXACT }
 

@@ -33,6 +33,7 @@ export async function openShop(seller) {
     get pids() {
       return server.pids ?? [server.pid]
     },
+    lag: () => server.lag(),
     get ports() {
       return server.ports ?? [server.port]
     },

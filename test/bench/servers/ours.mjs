@@ -2,22 +2,38 @@
 // that own nothing.
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { memory } from '../usage.mjs'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
+/** Arguments of Node.js with which a server watches its event loop. */
+export const LAG_PROBE = ['--import', new URL('lag-probe.mjs', import.meta.url).href]
 const NOWHERE = 'http://127.0.0.1:9'
 
-/** Starts it with a catalog; resolves when it says that it listens. `dataDir` is kept after `stop` when given. */
-export async function startOurs(catalog, { args = [], env = quiet(), dataDir } = {}) {
+/**
+ * Starts it with a catalog; resolves when it says that it listens. `dataDir` is kept after `stop` when given. `nodeArgs` are
+ * those of Node.js.
+ */
+export async function startOurs(catalog, { args = [], nodeArgs = [], env = quiet(), dataDir } = {}) {
   const place = dataDir ?? mkdtempSync(join(tmpdir(), 'ratecard-bench-'))
   const begun = performance.now()
   const child = spawn(
     process.execPath,
-    [join(ROOT, 'dist/main.js'), 'serve', '--catalog', catalog, '--port', '0', '--data-dir', place, ...args],
+    [
+      ...nodeArgs,
+      join(ROOT, 'dist/main.js'),
+      'serve',
+      '--catalog',
+      catalog,
+      '--port',
+      '0',
+      '--data-dir',
+      place,
+      ...args,
+    ],
     {
       cwd: ROOT,
       env: { PATH: process.env.PATH, NODE_ENV: 'production', HOST: '127.0.0.1', ...env },
@@ -35,10 +51,38 @@ export async function startOurs(catalog, { args = [], env = quiet(), dataDir } =
   return {
     port,
     pid: child.pid,
+    /** This process and those it has begun. */
+    pids: [child.pid, ...childrenOf(child.pid)],
     start,
+    /** How late the event loop has come since the last question; only with `LAG_PROBE` among the arguments. */
+    lag: () => lagOf(child),
     stop,
     alive: () => child.exitCode === null && child.signalCode === null,
   }
+}
+
+function childrenOf(pid) {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+  } catch {
+    return []
+  }
+}
+
+async function lagOf(child) {
+  let said = ''
+  const told = new Promise((resolve) => {
+    const take = (chunk) => {
+      said += chunk
+      const line = /^lag (.+)$/m.exec(said)
+      if (line === null) return
+      child.stderr.off('data', take)
+      resolve(JSON.parse(line[1]))
+    }
+    child.stderr.on('data', take)
+  })
+  child.kill('SIGUSR2')
+  return told
 }
 
 function quiet() {
