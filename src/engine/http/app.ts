@@ -20,6 +20,7 @@ import { prefersPage } from './payment-required-page.ts'
 import type { AccessLogSettings } from './access-log.ts'
 import { accessLog } from './access-log.ts'
 import { cors, allowOptions } from './cors.ts'
+import { requestTurns } from './request-turns.ts'
 import { tracedRequests } from './traced-requests.ts'
 
 export interface AppSettings
@@ -51,6 +52,7 @@ export function createApp(settings: AppSettings): Koa {
   if (settings.tracing !== undefined) app.use(tracedRequests(settings.tracing))
   app.use(accessLog(settings))
   app.use(leaving(settings))
+  app.use(requestTurns())
   if (basePathOf(settings.baseUrl) !== '') app.use(completeLinks(settings.baseUrl))
   app.use(problems(settings))
   app.use(mounted(settings))
