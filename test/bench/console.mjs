@@ -15,6 +15,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { register } from 'tsx/esm/api'
 import { printTable, show, showRange } from './figures.mjs'
+import { LAG_PROBE, lagOf } from './servers/event-loop.mjs'
 
 register()
 const { openLmdbLedger } = await import('../../src/engine/ledger/lmdb/lmdb-ledger.ts')
@@ -39,7 +40,6 @@ const OWN_SALES = 10
 const ROUTES = ['ping', 'util/workday', 'gamestore/top-sellers', 'util/json', 'util/citation']
 const ASSET = '0x036CbD53842c5426634e7929541eC2318f3dCF7e'
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
-const PROBE = new URL('servers/lag-probe.mjs', import.meta.url).href
 const WARM_UP_MS = 10_000
 /** How long callers go on asking after a view was opened: some views go on counting after their answer. */
 const AFTER_MS = 1_000
@@ -148,7 +148,7 @@ try {
 async function serve() {
   const child = spawn(
     process.execPath,
-    ['--import', PROBE, MAIN, 'serve', '--sandbox', '--offline', '--port', '0', '--data-dir', folder],
+    [...LAG_PROBE, MAIN, 'serve', '--sandbox', '--offline', '--port', '0', '--data-dir', folder],
     {
       stdio: ['ignore', 'pipe', 'pipe'],
     },
@@ -160,24 +160,10 @@ async function serve() {
     if (child.exitCode !== null) throw new Error(output)
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
-  let seen = output.length
   const url = /^listening on (\S+)/m.exec(output)[1].replace('127.0.0.1', 'localhost')
   return {
     url,
-    lag: () => {
-      const told = new Promise((resolve) => {
-        const listen = () => {
-          const line = /^lag (.+)$/m.exec(output.slice(seen))
-          if (line === null) return
-          child.stderr.off('data', listen)
-          seen = output.length
-          resolve(JSON.parse(line[1]))
-        }
-        child.stderr.on('data', listen)
-      })
-      child.kill('SIGUSR2')
-      return told
-    },
+    lag: () => lagOf(child),
     entrance: /console: (http[^"\s]+)/.exec(output)[1],
     stop: () => {
       child.kill('SIGTERM')

@@ -11,6 +11,7 @@ import { argv } from 'node:process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { register } from 'tsx/esm/api'
+import { LAG_PROBE, lagOf } from './servers/event-loop.mjs'
 
 register()
 const { writeOpenCatalog } = await import('../fuzz/support/open-catalog.ts')
@@ -18,7 +19,6 @@ const { writeOpenCatalog } = await import('../fuzz/support/open-catalog.ts')
 const SECONDS = Number(argv[2] ?? 5)
 const CALLERS = 4
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
-const PROBE = new URL('servers/lag-probe.mjs', import.meta.url).href
 
 /** As much as fits into a URL, where every byte beyond ASCII takes three. */
 const long = (shape) =>
@@ -84,7 +84,7 @@ async function open(catalog) {
   const directory = mkdtempSync(join(tmpdir(), 'ratecard-'))
   const child = spawn(
     process.execPath,
-    ['--import', PROBE, MAIN, 'serve', '--port', '0', '--catalog', catalog, '--data-dir', directory],
+    [...LAG_PROBE, MAIN, 'serve', '--port', '0', '--catalog', catalog, '--data-dir', directory],
     {
       env: {
         PATH: process.env.PATH ?? '',
@@ -98,7 +98,7 @@ async function open(catalog) {
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   )
-  const lines = createInterface(child.stderr)
+  child.stderr.resume()
   const url = await new Promise((resolve, reject) => {
     createInterface(child.stdout).on('line', (line) => {
       const [, found] = /^listening on (\S+)/.exec(line) ?? []
@@ -106,20 +106,13 @@ async function open(catalog) {
     })
     child.once('exit', (code) => reject(new Error(`the server has ended with ${code}`)))
   })
-  const lag = async () => {
-    const told = new Promise((resolve) => {
-      lines.on('line', (line) => line.startsWith('lag ') && resolve(JSON.parse(line.slice(4))))
-    })
-    child.kill('SIGUSR2')
-    return told
-  }
   const stop = async () => {
     child.removeAllListeners('exit')
     child.kill('SIGTERM')
     await once(child, 'exit')
     rmSync(directory, { recursive: true, force: true })
   }
-  return { url, lag, stop }
+  return { url, lag: () => lagOf(child), stop }
 }
 
 const asked = Object.values(HOSTILE).flatMap((calls) =>

@@ -1,7 +1,8 @@
 // Who is measured with payments: each sells `work` and `answer` for 0.01 USD on one chain.
 import { fileURLToPath } from 'node:url'
 import { randomKey } from '../support/payment.ts'
-import { LAG_PROBE, startOurs } from './servers/ours.mjs'
+import { LAG_PROBE } from './servers/event-loop.mjs'
+import { startOurs } from './servers/ours.mjs'
 import { startPeer } from './servers/peer.mjs'
 
 const fileOf = (path) => fileURLToPath(new URL(path, import.meta.url))

@@ -7,10 +7,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { memory } from '../usage.mjs'
+import { lagOf } from './event-loop.mjs'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
-/** Arguments of Node.js with which a server watches its event loop. */
-export const LAG_PROBE = ['--import', new URL('lag-probe.mjs', import.meta.url).href]
 const NOWHERE = 'http://127.0.0.1:9'
 
 /**
@@ -67,22 +66,6 @@ function childrenOf(pid) {
   } catch {
     return []
   }
-}
-
-async function lagOf(child) {
-  let said = ''
-  const told = new Promise((resolve) => {
-    const take = (chunk) => {
-      said += chunk
-      const line = /^lag (.+)$/m.exec(said)
-      if (line === null) return
-      child.stderr.off('data', take)
-      resolve(JSON.parse(line[1]))
-    }
-    child.stderr.on('data', take)
-  })
-  child.kill('SIGUSR2')
-  return told
 }
 
 function quiet() {
