@@ -85,6 +85,7 @@ const NO_LEDGER: Ledger = {
   insert: async () => undefined,
   commit: async () => false,
   replace: async () => false,
+  replaceSoon: async () => false,
   remove: async () => false,
   records: async function* () {},
   search: async () => [],

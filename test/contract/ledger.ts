@@ -156,6 +156,25 @@ export function testLedger(
     },
   )
 
+  t.test(`${name}: makes a change that nobody waits for soon, and before the next one`, async (t) => {
+    const ledger = await openNew(t)
+    const record = makeRecord('x402:one')
+    await ledger.insert(record)
+    const soon = nextRecord(record, { state: 'fulfilled' })
+    const late = nextRecord(record, { state: 'voided' })
+    const next = nextRecord(soon, { state: 'settling' })
+    const made = await Promise.all([
+      ledger.replaceSoon(record, soon),
+      ledger.replaceSoon(record, late),
+      ledger.replace(soon, next),
+    ])
+    t.strictSame(made, [true, false, true])
+    t.strictSame(await ledger.get(record.key), next)
+    const alone = nextRecord(next, { state: 'unknown' })
+    t.equal(await ledger.replaceSoon(next, alone), true, 'and when no other change comes')
+    t.strictSame(await ledger.get(record.key), alone)
+  })
+
   t.test(`${name}: deletes a record only in the version that was read`, async (t) => {
     const ledger = await openNew(t)
     const record = fullEntry('x402:one')

@@ -172,12 +172,12 @@ t.test('pays on Solana in a sandbox without a wallet', { skip }, async (t) => {
 
 t.test('a page that pays on Solana takes at most 60 KB', { skip }, async (t) => {
   const { context, tab } = await openTab()
-  let bytes = 0
+  const bodies: Promise<Buffer>[] = []
   tab.on('response', (response) => {
-    if (!response.url().endsWith('.ico') && !response.url().endsWith('.svg'))
-      void response.body().then((body) => (bytes += body.length))
+    if (!response.url().endsWith('.ico') && !response.url().endsWith('.svg')) bodies.push(response.body())
   })
   await tab.goto(URL_OF_ROUTE, { waitUntil: 'networkidle' })
+  const bytes = Buffer.concat(await Promise.all(bodies)).length
   t.ok(bytes > 0 && bytes <= 60 * 1024, `${bytes} bytes`)
   await context.close()
 })

@@ -12,6 +12,7 @@ import { PaymentLocks } from '../../src/engine/purchase/payment-locks.ts'
 import { purchase, replyTo, type PurchaseReply } from '../../src/engine/purchase/purchase.ts'
 import { cleanUp } from '../../src/engine/ledger/clean-up.ts'
 import { recover, takeHandedOver } from '../../src/engine/purchase/recovery.ts'
+import { hasArrived } from '../../src/engine/purchase/redelivery.ts'
 import type { Fulfillment, PurchaseDeps } from '../../src/engine/purchase/request.ts'
 import type { PurchaseResult } from '../../src/engine/purchase/result.ts'
 import { openChannels } from '../../src/engine/x402/batch-settlement-evm/batch-settlement.ts'
@@ -190,7 +191,9 @@ export async function startLife(world: World, index: number, number: number): Pr
       const scope = `${operation.id}:${args}`
       let key: string | undefined
       const buy = async (): Promise<PurchaseResult> => {
-        const named = await found.payment.keyFor?.(`${operation.id} ${args}`)
+        const named = await found.payment.keyFor?.(`${operation.id} ${args}`, (record) =>
+          hasArrived(buyers, record),
+        )
         const payment = named === undefined ? found.payment : { ...found.payment, key: named }
         ;({ key } = payment)
         return purchase(deps, {
@@ -228,12 +231,14 @@ export async function startLife(world: World, index: number, number: number): Pr
       await channels.claim('all').catch(report)
     },
     sent: (record, gone) => {
-      const mark = (how: typeof markReceived): void => {
-        buyers.forget(record.id)
-        void how(leaseContext, record).catch(report)
+      const leave = (): void => {
+        if (gone.aborted) {
+          buyers.forget(record.id)
+          void markUndelivered(leaseContext, record).catch(report)
+        } else buyers.arrived(record.id, markReceived(leaseContext, record).catch(report))
       }
-      if (gone.aborted) mark(markUndelivered)
-      else void ports.sleep(DELIVERED_MS).then(() => mark(gone.aborted ? markUndelivered : markReceived))
+      if (gone.aborted) leave()
+      else void ports.sleep(DELIVERED_MS).then(leave)
     },
   }
   return life

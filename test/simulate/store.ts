@@ -137,6 +137,7 @@ export function openSimulatedLedger(data: StoredData, now: () => number): Ledger
     },
     commit,
     replace: (previous, next) => commit([{ previous, next }]),
+    replaceSoon: (previous, next) => commit([{ previous, next }]),
     remove: (record) => commit([{ previous: record, next: undefined }]),
     records: async function* () {
       for (const { id } of oldestFirst()) {

@@ -140,6 +140,7 @@ export async function openShop(t: Test): Promise<Shop> {
       return made
     },
     replace: (previous, next) => ledger.commit([{ previous, next }]),
+    replaceSoon: (previous, next) => ledger.commit([{ previous, next }]),
     remove: (record) => ledger.commit([{ previous: record, next: undefined }]),
   }
   const clock = { now: NOW }

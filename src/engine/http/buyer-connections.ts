@@ -14,6 +14,8 @@ export function disconnectSignal(response: ServerResponse): AbortSignal {
 /** The connections of buyers to this process, by public id of the payment. */
 export class BuyerConnections implements ConnectedBuyers {
   readonly #connections = new Map<string, Map<AbortSignal, RequestRole>>()
+  /** What marks the arrival of an answer in the ledger, by public id of the payment, until it is marked. */
+  readonly #arrived = new Map<string, Promise<unknown>>()
 
   connect(payment: string, gone: AbortSignal, role: RequestRole): void {
     const connections = this.#connections.get(payment)
@@ -29,6 +31,17 @@ export class BuyerConnections implements ConnectedBuyers {
 
   forget(payment: string): void {
     this.#connections.delete(payment)
+  }
+
+  arrived(payment: string, marked: Promise<unknown>): void {
+    this.forget(payment)
+    this.#arrived.set(payment, marked)
+    const known = (): boolean => this.#arrived.get(payment) === marked && this.#arrived.delete(payment)
+    marked.then(known, known)
+  }
+
+  hasArrived(payment: string): boolean {
+    return this.#arrived.has(payment)
   }
 
   has(payment: string): boolean {

@@ -34,7 +34,7 @@ export class Deliveries {
   /** What waits for the end of `DELIVERED_MS` after an answer on a connection: a further request on it ends the wait. */
   readonly #waits = new WeakMap<Socket, Set<() => void>>()
   /** Answers that a further request on their connection has confirmed. */
-  readonly #received = new WeakSet<PaymentRecord>()
+  readonly #confirmed = new WeakSet<PaymentRecord>()
   /** Streams that are still being recorded. */
   readonly #recorded = new WeakMap<PaymentRecord, Promise<void>>()
 
@@ -63,14 +63,14 @@ export class Deliveries {
   }
 
   /** Confirms earlier answers on a connection with a further request: clients do not send requests ahead. */
-  confirm(socket: Socket): Promise<unknown> | undefined {
-    if (this.#settings.trustProxy || !this.#onTheirWay.has(socket)) return undefined
+  confirm(socket: Socket): void {
+    if (this.#settings.trustProxy || !this.#onTheirWay.has(socket)) return
     const records = this.#take(socket)
-    for (const record of records) this.#received.add(record)
+    for (const record of records) this.#confirmed.add(record)
     // A wait keeps its response and all that belongs to it in memory.
     for (const cancel of this.#waits.get(socket) ?? []) cancel()
     this.#waits.delete(socket)
-    return Promise.all(records.map((record) => this.#mark(markReceived, record)))
+    for (const record of records) void this.#markReceived(record)
   }
 
   #finished(socket: Socket, response: ServerResponse): void {
@@ -91,23 +91,23 @@ export class Deliveries {
       // A process that was busy or suspended meanwhile runs its timers before it reads what its connections have brought.
       await setImmediate()
       if (socket.errored !== null) return
-      const records = this.#take(response).filter((record) => !this.#received.has(record))
+      const records = this.#take(response).filter((record) => !this.#confirmed.has(record))
       // Otherwise the end of the connection would look for them in the ledger again.
       for (const record of records) this.#on(socket).delete(record)
-      await Promise.all(records.map((record) => this.#mark(markReceived, record)))
+      await Promise.all(records.map((record) => this.#markReceived(record)))
     })
     waits.add(cancel)
   }
 
   /** Apart from its response, which would stay in memory for as long as this waits. */
   #leftWithProxy(record: PaymentRecord): void {
-    void this.#mark(markUndelivered, record)
-    this.#settings.tasks.later(DELIVERED_BY_PROXY_MS, () => this.#mark(markReceived, record))
+    void this.#markUndelivered(record)
+    this.#settings.tasks.later(DELIVERED_BY_PROXY_MS, () => this.#markReceived(record))
   }
 
   /** Even a connection that was closed normally may not have delivered the answer: no request waits for it any more. */
   #lost(way: Socket | ServerResponse): void {
-    for (const record of this.#take(way)) void this.#mark(markUndelivered, record)
+    for (const record of this.#take(way)) void this.#markUndelivered(record)
   }
 
   #on(way: Socket | ServerResponse): Set<PaymentRecord> {
@@ -120,9 +120,19 @@ export class Deliveries {
     return records
   }
 
+  #markReceived(record: PaymentRecord): Promise<void> {
+    const marked = this.#mark(markReceived, record)
+    this.#settings.buyers.arrived(record.id, marked)
+    return marked
+  }
+
+  #markUndelivered(record: PaymentRecord): Promise<void> {
+    this.#settings.buyers.forget(record.id)
+    return this.#mark(markUndelivered, record)
+  }
+
   #mark(how: typeof markReceived, record: PaymentRecord): Promise<void> {
-    const { leaseContext, tasks, buyers, report } = this.#settings
-    buyers.forget(record.id)
+    const { leaseContext, tasks, report } = this.#settings
     const recorded = this.#recorded.get(record)
     const marked =
       recorded === undefined ? how(leaseContext, record) : recorded.then(() => how(leaseContext, record))

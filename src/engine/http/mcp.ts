@@ -89,7 +89,7 @@ async function answerMessage(settings: McpSettings, ctx: Context, server: ToolSe
     ctx.status = 204
     return
   }
-  await settings.deliveries.confirm(ctx.req.socket)
+  settings.deliveries.confirm(ctx.req.socket)
   const received = await receiveMessage(settings.bodies, ctx, server.largestMessage)
   if (received.kind === 'refused') return refuse(ctx, received.status, received.code, received.reason)
   const { message: body } = received

@@ -109,8 +109,7 @@ function serveRoute(
   const counters = settings.usageStore.of(nameOfRoute(route))
   return async (ctx) => {
     note(ctx, notes)
-    const confirmed = deliveries.confirm(ctx.req.socket)
-    if (confirmed !== undefined) await confirmed
+    deliveries.confirm(ctx.req.socket)
     const parameters = { path: ctx.params, query: ctx.querystring }
     const resource = revision.facts.baseUrl + ctx.path
     const request: RouteRequest = { ctx, served, counters, revision, parameters, resource }

@@ -16,6 +16,12 @@ import { problem, type Reply } from './reply.ts'
 /** Limit of the headers and the URL: arguments travel in the query, and Node's default of 16 KB would be too small. */
 const LARGEST_HEADERS = 65_536
 
+/**
+ * How long an idle connection is kept, in milliseconds: longer than proxies and load balancers keep theirs (mostly 60 s), which
+ * would otherwise send a request on a connection that is being closed.
+ */
+const IDLE_MS = 75_000
+
 export interface ServerSettings {
   /** Sent with every answer. */
   readonly headers?: Readonly<Record<string, string>>
@@ -45,6 +51,7 @@ export function createHttpServer({
     maxHeaderSize: LARGEST_HEADERS,
     requestTimeout: requestWithin,
     headersTimeout: headersWithin,
+    keepAliveTimeout: IDLE_MS,
     connectionsCheckingInterval: Math.min(5_000, headersWithin),
     // Node would silently drop a second Authorization header, and with it a second payment.
     joinDuplicateHeaders: true,

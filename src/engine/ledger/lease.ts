@@ -3,6 +3,7 @@ import { FIRST_LOOK_MS, LEASE_MS } from '../base/money-times.ts'
 import { deleteAnswer, readAnswer, writeAnswer, writeStream } from './answers.ts'
 import type {
   AnswerHead,
+  AnswerReference,
   BlockReference,
   PaymentRecord,
   Purchase,
@@ -99,25 +100,38 @@ export class PaymentLease {
   }
 
   /** Like `advance` to `settling`, in one commit with other payments if there are any. */
-  dispatch(changes: Pick<PaymentRecord, 'dispatch' | 'runs'>, joint?: JointCommit): Promise<PaymentRecord> {
+  dispatch(changes: Changes, joint?: JointCommit): Promise<PaymentRecord> {
     const store =
       joint &&
       (async (change: RecordChange) => {
         await joint.store(change)
         return true
       })
-    return this.#write((record) => ({ ...record, ...changes, state: 'settling' }), LEASE_MS, store)
+    return this.#update(changes, 'settling', store)
   }
 
   /** Records an event, with a change of state if one is given. */
-  update({ answer, ...changes }: Changes, state?: State): Promise<PaymentRecord> {
-    const moved = state === undefined ? changes : { ...changes, state }
-    if (answer === undefined) return this.#change(moved)
-    return this.#write(async (record) => {
-      const reference = await writeAnswer(this.#ledger.answers, record, answer)
-      this.#answer = answer
-      return { ...record, ...moved, answer: reference }
-    }, LEASE_MS)
+  update(changes: Changes, state?: State): Promise<PaymentRecord> {
+    return this.#update(changes, state)
+  }
+
+  #update({ answer, ...changes }: Changes, state?: State, store?: StoreChange): Promise<PaymentRecord> {
+    return this.#write(
+      async (record) => ({
+        ...record,
+        ...changes,
+        ...(state && { state }),
+        ...(answer && { answer: await this.#writeAnswer(record, answer) }),
+      }),
+      LEASE_MS,
+      store,
+    )
+  }
+
+  async #writeAnswer(record: PaymentRecord, answer: StoredAnswer): Promise<AnswerReference> {
+    const reference = await writeAnswer(this.#ledger.answers, record, answer)
+    this.#answer = answer
+    return reference
   }
 
   /**
@@ -181,11 +195,15 @@ export class PaymentLease {
       async (record) => {
         const settledAt = this.#now()
         const look = firstLook(record, receipt.block, settledAt)
-        const settled = { ...record, ...changes, receipt, settledAt, ...look }
-        if (answer === undefined) return { ...settled, state: 'settled' }
-        const reference = await writeAnswer(this.#ledger.answers, record, answer)
-        this.#answer = answer
-        return { ...settled, state: 'settled', answer: reference }
+        return {
+          ...record,
+          ...changes,
+          ...(answer && { answer: await this.#writeAnswer(record, answer) }),
+          receipt,
+          settledAt,
+          ...look,
+          state: 'settled',
+        }
       },
       LEASE_MS,
       (change) => this.#storeWith(change, state),

@@ -36,6 +36,8 @@ export interface Ledger {
   commit(changes: readonly Change[], states?: readonly SchemeStateChange[]): Promise<boolean>
   /** Commits one change. */
   replace(previous: PaymentRecord, next: PaymentRecord): Promise<boolean>
+  /** Like `replace`, but may wait up to 0.1 s for another change, to be made in one commit with it. */
+  replaceSoon(previous: PaymentRecord, next: PaymentRecord): Promise<boolean>
   /** Commits the deletion of one record. */
   remove(record: PaymentRecord): Promise<boolean>
   /** Every record, oldest first. */

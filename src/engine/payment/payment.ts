@@ -68,9 +68,10 @@ export interface PaymentTerms {
   readonly key: string
   /**
    * The ledger key once it is known which call it pays for, for a payment that does not name one: `call` is the digest of
-   * the operation and its arguments. Such a payment is answered again to anybody who has it, until the answer is delivered.
+   * the operation and its arguments. Such a payment is answered again to anybody who has it, until the answer is delivered,
+   * which `hasArrived` tells of a record.
    */
-  keyFor?(call: string): Promise<string>
+  keyFor?(call: string, hasArrived: (record: PaymentRecord) => boolean): Promise<string>
   readonly network: string
   readonly asset: string
   readonly payee: string

@@ -43,7 +43,7 @@ import { meterUnknown, meterWork } from './metering.ts'
 import { endOf } from './usage-documents.ts'
 import { dedupeByIdentifier } from './idempotency.ts'
 import { withinLimit } from './payer-limit.ts'
-import { redeliverAny, waitAsBuyer, type NewPurchase } from './redelivery.ts'
+import { hasArrived, redeliverAny, waitAsBuyer, type NewPurchase } from './redelivery.ts'
 import { replay } from './replay.ts'
 import { start, withLease } from './settlement-flow.ts'
 import { chooseSettleOrder, suspensionOf, tooLate } from './settle-order.ts'
@@ -101,7 +101,7 @@ export async function purchaseCall(deps: PaidCallDeps, call: PaidCall): Promise<
   const identifier = call.payment.identifier ?? identifierOf(operation, args)
   const fulfillment = fulfillmentOf(deps, call)
   try {
-    const payment = await paymentFor(call.payment, `${operation.id} ${digest}`)
+    const payment = await paymentFor(deps.purchases, call.payment, `${operation.id} ${digest}`)
     const request = { payment, offer, revision, args, digest, identifier, fulfillment, gone }
     return await purchase(deps.purchases, request)
   } catch (fault) {
@@ -112,8 +112,8 @@ export async function purchaseCall(deps: PaidCallDeps, call: PaidCall): Promise<
 }
 
 /** The payment under the key of the call it pays for. */
-async function paymentFor(payment: Payment, call: string): Promise<Payment> {
-  const key = await payment.keyFor?.(call)
+async function paymentFor({ buyers }: PurchaseDeps, payment: Payment, call: string): Promise<Payment> {
+  const key = await payment.keyFor?.(call, (record) => hasArrived(buyers, record))
   return key === undefined ? payment : { ...payment, key }
 }
 

@@ -3,7 +3,12 @@ import { acquireExpired } from '../ledger/lease.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import { identifierName, isLeased } from '../ledger/payment-lifecycle.ts'
 import type { Settlement } from '../payment/settlement.ts'
-import { type LeasedPurchase, type PurchaseDeps, type VerifiedPurchase } from './request.ts'
+import {
+  type ConnectedBuyers,
+  type LeasedPurchase,
+  type PurchaseDeps,
+  type VerifiedPurchase,
+} from './request.ts'
 import type { Answered, PurchaseResult } from './result.ts'
 import { conclude, finishWrite, resume, withLease } from './settlement-flow.ts'
 
@@ -116,9 +121,9 @@ function isServedHere({ owner, buyers, now }: PurchaseDeps, record: PaymentRecor
  * Not confirmed as delivered, and charged, or perhaps soon: the process that works on it may be dead, or its dispatch on the
  * way to the store.
  */
-function mayBeLost({ now }: PurchaseDeps, record: PaymentRecord): boolean {
+function mayBeLost({ buyers, now }: PurchaseDeps, record: PaymentRecord): boolean {
   const { state, receipt } = record
-  if (receipt !== undefined) return state !== 'sent' && isRedeliverable(record, now())
+  if (receipt !== undefined) return !hasArrived(buyers, record) && isRedeliverable(record, now())
   return state === 'fulfilled' ? isLeased(record, now()) : state !== 'voided'
 }
 
@@ -150,6 +155,11 @@ async function settlementOf({ request, lease: { record } }: LeasedPurchase): Pro
   if (record.state === 'settling' || record.state === 'unknown')
     return request.payment.protocol.resolve(record)
   return { kind: 'failed', refusal: { code: 'settlement_failed', detail: 'nothing was sent to settle it' } }
+}
+
+/** Whether the answer has arrived, as far as this process knows. */
+export function hasArrived(buyers: ConnectedBuyers, { state, id }: PaymentRecord): boolean {
+  return state === 'sent' || buyers.hasArrived(id)
 }
 
 /** The result of a record with a receipt and a stored answer; undefined when the answer was lost. */

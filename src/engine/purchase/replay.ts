@@ -1,7 +1,7 @@
 import { acquireExpired, isReusable } from '../ledger/lease.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 import { isStreaming } from './execution.ts'
-import { answeredBy, isRedeliverable, poll, waitAsBuyer } from './redelivery.ts'
+import { answeredBy, hasArrived, isRedeliverable, poll, waitAsBuyer } from './redelivery.ts'
 import type { PurchaseRequest, VerifiedPurchase } from './request.ts'
 import type { PurchaseResult } from './result.ts'
 import { resume, withLease } from './settlement-flow.ts'
@@ -35,7 +35,7 @@ async function replaySingleUse(
   record: PaymentRecord,
 ): Promise<PurchaseResult | undefined> {
   const { deps, request } = purchase
-  if (record.state === 'sent') return reject(request, record)
+  if (hasArrived(deps.buyers, record)) return reject(request, record)
   if (record.leaseUntil <= deps.now()) return takeTurn(purchase, record)
   // The answer is being sent: its delivery is known in a moment, or when the stream ends.
   const isBeingSent = record.answer !== undefined || isStreaming(request.offer.endpoint)
@@ -81,6 +81,6 @@ function reject({ payment, offer, digest }: PurchaseRequest, record: PaymentReco
 function mayHaveAnswer({ deps, request }: VerifiedPurchase, record: PaymentRecord): boolean {
   if (record.receipt !== undefined && !isRedeliverable(record, deps.now())) return false
   return record.redeliveryToken === undefined
-    ? record.state !== 'sent'
+    ? !hasArrived(deps.buyers, record)
     : record.redeliveryToken === request.payment.token
 }

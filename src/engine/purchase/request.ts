@@ -142,6 +142,10 @@ export interface ConnectedBuyers {
   disconnect(payment: string, gone: AbortSignal): void
   /** Removes all connections of this payment. */
   forget(payment: string): void
+  /** Removes them because the answer has arrived; the ledger says so once `marked` has resolved. */
+  arrived(payment: string, marked: Promise<unknown>): void
+  /** Whether the answer has arrived and the ledger may not say so yet. */
+  hasArrived(payment: string): boolean
   has(payment: string): boolean
   /** Whether the request that works on the payment, or sends its answer, has a connected buyer. */
   isServed(payment: string): boolean

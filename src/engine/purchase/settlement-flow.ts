@@ -1,3 +1,4 @@
+import { clearImmediate, setImmediate } from 'node:timers'
 import type { Operation } from '../catalog/catalog.ts'
 import type { Metered } from '../catalog/price/meter.ts'
 import { inSpan } from '../base/tracing.ts'
@@ -288,44 +289,60 @@ async function refuseCharge(purchase: LeasedPurchase, refusal: Refusal): Promise
   return { kind: 'refused', refusal }
 }
 
-/** Moves the money. The answer is stored while that is prepared, and before anything is sent. */
+/**
+ * Moves the money. The answer is stored before anything is sent: in one commit with what is sent if that is known at once,
+ * otherwise while it is prepared.
+ */
 async function settle(
   purchase: LeasedPurchase,
   payment: SettledPayment,
   work: DoneWork | undefined,
 ): Promise<PurchaseResult> {
   const { deps, lease } = purchase
-  const storing = work === undefined ? Promise.resolve(lease.record) : lease.advance('fulfilled', work)
-  storing.catch(() => undefined) // Awaited below, perhaps after another fault.
+  const unstored = (): DoneWork | undefined => (lease.record.answer === undefined ? work : undefined)
+  let storing: Promise<unknown> | undefined
+  const store = (): Promise<unknown> => {
+    const left = unstored()
+    return (storing ??= left === undefined ? Promise.resolve() : lease.advance('fulfilled', left))
+  }
   let recording = false
+  // Awaited below, perhaps after another fault.
+  const preparing = setImmediate(() => void store().catch(() => undefined))
   try {
     // Who has lost the connection may be back before the answer is stored.
-    if (hasLeft(purchase)) await storing
+    if (hasLeft(purchase)) await store()
     if (hasLeft(purchase)) throw new Disconnected()
-    // What metered work costs is in its record.
-    const record = work?.amount === undefined ? lease.record : await storing
-    const free = settlementOfFreeWork(record)
+    if (work?.amount === '0') await store()
+    const free = settlementOfFreeWork(lease.record)
     if (free !== undefined) return await conclude(purchase, free)
-    const settlement = await settlePatiently(purchase, payment, BigInt(record.amount), {
+    const amount = BigInt(work?.amount ?? lease.record.amount)
+    const settlement = await settlePatiently(purchase, payment, amount, {
       record: async (dispatch, joint) => {
+        clearImmediate(preparing)
         await storing
         // A signer may record a payment again: the existing record continues.
         if (!recording && hasLeft(purchase)) throw new Disconnected()
         recording = true
-        await lease.dispatch({ dispatch, ...(purchase.opened && { runs: 1 }) }, joint)
+        await lease.dispatch({ dispatch, ...unstored(), ...(purchase.opened && { runs: 1 }) }, joint)
       },
     })
-    await storing
+    await store()
     return await conclude(purchase, settlement)
   } catch (fault) {
     if (fault instanceof Disconnected) {
-      await storing
+      await store()
       return await abandon(purchase)
     }
+    if (fault instanceof LeaseLostError) throw fault
+    if (!recording) {
+      await store()
+      throw fault
+    }
     // The record may have been stored despite the error: then recovery sends it, and the money moves.
-    if (!recording || fault instanceof LeaseLostError) throw fault
     deps.report(fault)
     return { kind: 'pending', id: lease.record.id }
+  } finally {
+    clearImmediate(preparing)
   }
 }
 

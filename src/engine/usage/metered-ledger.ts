@@ -31,6 +31,11 @@ export function meterLedger(
     ...ledger,
     commit,
     replace: (previous, next) => commit([{ previous, next }]),
+    replaceSoon: async (previous, next) => {
+      const isMade = await ledger.replaceSoon(previous, next)
+      if (isMade) count({ previous, next })
+      return isMade
+    },
     remove: (record) => commit([{ previous: record, next: undefined }]),
   }
 }

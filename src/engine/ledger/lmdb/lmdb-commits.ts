@@ -23,15 +23,14 @@ interface Joining {
 
 /** `check` is called in each transaction before its changes, and may throw. */
 export function openCommits(root: RootDatabase, check: () => void): Commits {
-  let joining: readonly Joining[] = []
+  let joining: Joining[] = []
   let timer: { readonly timeout: NodeJS.Timeout; readonly at: number } | undefined
   let phase: 'open' | 'closed' = 'open'
-  const wait = (all: readonly Joining[]): void => {
-    joining = all
-    const at = performance.now() + Math.min(...all.map(({ within }) => within))
+  const flushWithin = (within: number): void => {
+    const at = performance.now() + within
     if (timer !== undefined && at >= timer.at) return
     clearTimeout(timer?.timeout)
-    const timeout = setTimeout(() => void flush().catch(() => undefined), at - performance.now())
+    const timeout = setTimeout(() => void flush().catch(() => undefined), within)
     timer = { timeout, at }
   }
   const change = async <T>(work: () => T): Promise<T> => {
@@ -54,7 +53,10 @@ export function openCommits(root: RootDatabase, check: () => void): Commits {
       return result
     } catch (fault) {
       if (!isStored && joined.length > 0) {
-        if (phase === 'open') wait([...joined, ...joining])
+        if (phase === 'open') {
+          joining = [...joined, ...joining]
+          flushWithin(Math.min(...joined.map(({ within }) => within)))
+        }
         for (const { reject } of joined) reject(fault)
       }
       throw fault
@@ -69,7 +71,10 @@ export function openCommits(root: RootDatabase, check: () => void): Commits {
     change,
     join: (within, work) => {
       if (phase === 'closed') return change(work)
-      return new Promise((resolve, reject) => wait([...joining, { within, work, resolve, reject }]))
+      return new Promise((resolve, reject) => {
+        joining.push({ within, work, resolve, reject })
+        flushWithin(within)
+      })
     },
     close: async () => {
       phase = 'closed'

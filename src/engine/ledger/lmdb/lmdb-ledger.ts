@@ -83,31 +83,29 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
     indexes.move(previous, next)
     totals.change(previous, next)
   }
-  const commitAll = (
-    changes: readonly Change[],
-    stateChanges: readonly SchemeStateChange[] = [],
-  ): Promise<boolean> =>
-    change(() => {
-      if (!stateChanges.every(({ previous }) => states.get(previous.name).version === previous.version))
-        return false
-      const made = changes.flatMap(({ previous, next }) => {
-        if (payments.get(previous.id) === (texts.get(previous) ?? '')) return [{ standing: previous, next }]
-        const standing = read(previous.id)
-        return standing !== undefined && casToken(standing) === casToken(previous) ? [{ standing, next }] : []
-      })
-      if (made.length < changes.length) return false
-      for (const each of stateChanges) states.change(each)
-      for (const { standing, next } of made) {
-        if (next !== undefined) put(standing, next)
-        else {
-          void payments.remove(standing.id)
-          void orders.remove(standing.id)
-          indexes.move(standing, undefined)
-          totals.change(standing, undefined)
-        }
-      }
-      return true
+  /** To be called in a transaction. */
+  const make = (changes: readonly Change[], stateChanges: readonly SchemeStateChange[]): boolean => {
+    if (!stateChanges.every(({ previous }) => states.get(previous.name).version === previous.version))
+      return false
+    const made = changes.flatMap(({ previous, next }) => {
+      if (payments.get(previous.id) === (texts.get(previous) ?? '')) return [{ standing: previous, next }]
+      const standing = read(previous.id)
+      return standing !== undefined && casToken(standing) === casToken(previous) ? [{ standing, next }] : []
     })
+    if (made.length < changes.length) return false
+    for (const each of stateChanges) states.change(each)
+    for (const { standing, next } of made) {
+      if (next !== undefined) put(standing, next)
+      else {
+        void payments.remove(standing.id)
+        void orders.remove(standing.id)
+        indexes.move(standing, undefined)
+        totals.change(standing, undefined)
+      }
+    }
+    return true
+  }
+  const commitAll: Ledger['commit'] = (changes, states = []) => change(() => make(changes, states))
   const found = (ids: readonly string[]): PaymentRecord[] => ids.flatMap((id) => read(id) ?? [])
 
   return {
@@ -140,6 +138,13 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
     },
     commit: commitAll,
     replace: (previous, next) => commitAll([{ previous, next }]),
+    replaceSoon: async (previous, next) => {
+      let isMade = false
+      await joinNext(JOINED_MS, () => {
+        isMade = make([{ previous, next }], [])
+      })
+      return isMade
+    },
     remove: (record) => commitAll([{ previous: record, next: undefined }]),
     records: async function* () {
       let last: Age | undefined

@@ -78,6 +78,7 @@ export function followReopening(first: Ledger, open: () => Promise<Ledger>): Led
     },
     commit: (changes, states) => current.commit(changes, states),
     replace: (previous, next) => current.replace(previous, next),
+    replaceSoon: (previous, next) => current.replaceSoon(previous, next),
     remove: (record) => current.remove(record),
     records: () => current.records(),
     search: (term, limit, before) => current.search(term, limit, before),

@@ -60,6 +60,7 @@ export async function openRedisLedger(settings: RedisLedgerSettings): Promise<Le
     states: openRedisStates(store),
     commit,
     replace: (previous, next) => commit([{ previous, next }]),
+    replaceSoon: (previous, next) => commit([{ previous, next }]),
     remove: (record) => commit([{ previous: record, next: undefined }]),
     records: async function* () {
       let last = '-'

@@ -58,14 +58,14 @@ export function channelPayment(
     authorizedAmount: amount,
     amountFor: (price) => atMost(amount, toAtomic(price, network.token.decimals)),
     lockKey: accountName(network.id, id),
-    keyFor: async (call) => {
+    keyFor: async (call, hasArrived) => {
       const { account } = await readAccount(ledger, network.id, id)
       const last = account?.last
       if (last !== undefined && last.ceiling === ceiling.toString() && last.call === call) {
         const record = await ledger.get(last.key)
         // Its answer may be lost. Once it has arrived, or its money goes back, the same voucher is one for another call.
-        const isOwed = record?.receipt !== undefined && record.state !== 'sent' && record.refund === undefined
-        if (isOwed) return last.key
+        const isCharged = record?.receipt !== undefined && record.refund === undefined
+        if (isCharged && !hasArrived(record)) return last.key
       }
       bought = { call, key: keyOf(id, network.id, ceiling, account?.charges ?? 0, call) }
       return bought.key

@@ -28,6 +28,7 @@ const ledger: Ledger = {
   insert: unused,
   commit: unused,
   replace: unused,
+  replaceSoon: unused,
   remove: unused,
   records: unused,
   search: unused,

@@ -1,5 +1,7 @@
 import t, { type Test } from 'tap'
 import { once } from 'node:events'
+import { Agent, get, type IncomingMessage } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
 import { Socket } from 'node:net'
 import Koa from 'koa'
 import {
@@ -54,6 +56,27 @@ t.test('asks early requests to come again', async (t) => {
   t.equal(response.headers.get('ratecard-sandbox'), '1')
   t.match(await response.json(), { code: 'service_starting', charged: 'no', retryable: true })
 })
+
+t.test(
+  'keeps an idle connection for longer than clients and proxies do, whatever waits for readers',
+  async (t) => {
+    const app = new Koa().use((ctx) => {
+      ctx.body = String(ctx.req.socket.remotePort)
+    })
+    const { url } = await serving(t, { unreadWithin: 50 }, app)
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    t.teardown(() => agent.destroy())
+    const ask = async (): Promise<readonly [string, unknown]> => {
+      const [answer]: IncomingMessage[] = await once(get(url, { agent }), 'response')
+      if (answer === undefined) throw new Error('no answer')
+      return [(await answer.toArray()).join(''), answer.headers['keep-alive']]
+    }
+    const [port, kept] = await ask()
+    t.equal(kept, 'timeout=75')
+    await delay(200)
+    t.strictSame(await ask(), [port, kept], 'the same connection')
+  },
+)
 
 t.test('reports a port in use as an error', async (t) => {
   const { url } = await serving(t)

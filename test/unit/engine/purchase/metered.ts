@@ -65,7 +65,7 @@ t.test('settles what the work has cost, which is stored with its answer before',
     record: { amount: '1234', authorizedAmount: '5000', usage: [{ part: 'value_of /tokens' }] },
   })
   t.strictSame(moved, [1_234n])
-  t.strictSame(shop.history, ['reserved', 'fulfilled', 'settling', 'settled'])
+  t.strictSame(shop.history, ['reserved', 'settling', 'settled'])
   t.match(await shop.stored(), { amount: '1234', authorizedAmount: '5000', usage: [{ count: 1 }] })
 })
 

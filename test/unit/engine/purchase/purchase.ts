@@ -41,7 +41,7 @@ t.test('answers a payment once, and stores every step before the next', async (t
   t.match(outcome, { kind: 'answered', receipt: RECEIPT, answer: { kind: 'json', value: { run: 1 } } })
   if (outcome.kind !== 'answered') return
   await markReceived(shop.deps, outcome.record)
-  t.strictSame(shop.history, ['reserved', 'fulfilled', 'settling', 'settled', 'sent'])
+  t.strictSame(shop.history, ['reserved', 'settling', 'settled', 'sent'])
   t.equal(shop.bank.charges, 1)
   t.match(await shop.stored(), {
     key: KEY,
@@ -78,7 +78,7 @@ t.test('refuses a payment that the chain would reject before any work, and accep
   t.equal(shop.runs(), 0)
   shop.bank.simulate = undefined
   t.match(await shop.buy(), { kind: 'answered' })
-  t.strictSame(shop.history, ['reserved', 'voided', 'reserved', 'fulfilled', 'settling', 'settled'])
+  t.strictSame(shop.history, ['reserved', 'voided', 'reserved', 'settling', 'settled'])
 })
 
 t.test('refuses to begin work with less than three seconds left for it', async (t) => {
@@ -132,7 +132,7 @@ t.test('withholds the answer, uncharged, when a settlement has definitely failed
     refusal: { code: 'settlement_failed' },
     record: { state: 'voided' },
   })
-  t.strictSame(shop.history, ['reserved', 'fulfilled', 'settling', 'voided'])
+  t.strictSame(shop.history, ['reserved', 'settling', 'voided'])
   t.match(await shop.buy(), { kind: 'answered' }, 'the payment may be used as if it were new')
   t.equal(shop.bank.charges, 1)
 })
@@ -176,7 +176,7 @@ t.test('resolves an unknown settlement at the next copy, with one run', async (t
   t.equal(shop.runs(), 1)
   t.equal(shop.bank.resolved, 2)
   t.equal(shop.bank.charges, 0, 'nothing was sent a second time')
-  t.strictSame(shop.history, ['reserved', 'fulfilled', 'settling', 'unknown', 'settled'])
+  t.strictSame(shop.history, ['reserved', 'settling', 'unknown', 'settled'])
   t.strictSame((await shop.stored())?.dispatch, TRANSACTION, 'it is kept until the payment expires')
 })
 
@@ -303,7 +303,7 @@ t.test('ends the wait of a copy at its limit and when its client leaves', async 
 t.test('finishes what a dead process has left, with one run', async (t) => {
   const ends: [State, readonly State[], number, number][] = [
     // state, states after it, runs, charges of ours
-    ['reserved', ['voided', 'reserved', 'fulfilled', 'settling', 'settled'], 1, 1],
+    ['reserved', ['voided', 'reserved', 'settling', 'settled'], 1, 1],
     ['fulfilled', ['fulfilled', 'settling', 'settled'], 0, 1],
     ['settling', ['settling', 'settled'], 0, 0],
     ['unknown', ['unknown', 'settled'], 0, 0],
@@ -319,6 +319,43 @@ t.test('finishes what a dead process has left, with one run', async (t) => {
     t.equal(shop.bank.charges, charges)
     t.ok(shop.bank.resolved <= 1)
   }
+})
+
+t.test('stores the answer with what is sent for it, or earlier while that is prepared', async (t) => {
+  for (const [prepare, history] of [
+    [async () => {}, ['reserved', 'settling', 'settled']],
+    [() => delay(20), ['reserved', 'fulfilled', 'settling', 'settled']],
+  ] as const) {
+    const shop = await openShop(t)
+    shop.bank.beforeRecord = prepare
+    const payment = shop.payment()
+    const settle: typeof payment.settle = (amount, journal) =>
+      payment.settle(amount, {
+        record: async (...given) => {
+          await journal.record(...given)
+          const sent = await shop.stored()
+          t.match(sent, { state: 'settling', dispatch: TRANSACTION })
+          t.match(sent && (await readAnswer(shop.ledger.answers, sent)), { value: { run: 1 } })
+        },
+      })
+    t.match(await shop.buy({ payment: { ...payment, settle } }), { kind: 'answered' })
+    t.strictSame(shop.history, history)
+  }
+})
+
+t.test('keeps the answer for the same payment when nothing could be sent for it', async (t) => {
+  const shop = await openShop(t)
+  const payment = shop.payment()
+  const broken = new Error('the settlement has failed before it was recorded')
+  t.match(await shop.buy({ payment: { ...payment, settle: () => Promise.reject(broken) } }), {
+    kind: 'failed',
+    fault: broken,
+  })
+  t.match(await shop.stored(), { state: 'fulfilled', answer: { kind: 'json' } })
+  shop.clock.now += LEASE_MS
+  t.match(await shop.buy(), { kind: 'answered', answer: { value: { run: 1 } } })
+  t.equal(shop.runs(), 1)
+  t.equal(shop.bank.charges, 1)
 })
 
 t.test('leaves the work of a living process to it', async (t) => {

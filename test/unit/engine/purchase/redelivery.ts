@@ -55,6 +55,20 @@ t.test('charges again for a payment that buys the same after the answer arrived'
   t.equal(shop.bank.charges, 2)
 })
 
+t.test('knows of an answer that has arrived before the ledger does', async (t) => {
+  const shop = await openShop(t)
+  const outcome = await shop.buy()
+  if (outcome.kind !== 'answered') throw new Error(outcome.kind)
+  let mark = (): void => undefined
+  shop.deps.buyers.arrived(outcome.record.id, new Promise<void>((resolve) => (mark = resolve)))
+  t.match(await shop.buy({ payment: sign(shop, 'two') }), { kind: 'answered', record: { key: 'test:two' } })
+  t.equal(shop.bank.charges, 2)
+  t.equal(shop.deps.buyers.hasArrived(outcome.record.id), true)
+  mark()
+  await delay(0)
+  t.equal(shop.deps.buyers.hasArrived(outcome.record.id), false, 'now the ledger tells')
+})
+
 t.test('answers and charges two purchases of the same thing on two open connections', async (t) => {
   const shop = await openShop(t)
   await shop.buy()
