@@ -36,14 +36,14 @@ const OF_EXACT: readonly Text[] = [
   {
     name: 'the transaction is sent before it is recorded',
     file: 'purchase/settlement-flow.ts',
-    find: 'await lease.dispatch({ dispatch, ...(purchase.opened && { runs: 1 }) }, joint)',
+    find: 'await lease.dispatch({ dispatch, ...unstored(), ...(purchase.opened && { runs: 1 }) }, joint)',
     replace:
-      'void lease.dispatch({ dispatch, ...(purchase.opened && { runs: 1 }) }, joint).catch(deps.report)',
+      'void lease.dispatch({ dispatch, ...unstored(), ...(purchase.opened && { runs: 1 }) }, joint).catch(deps.report)',
   },
   {
     name: 'the transaction is not recorded',
     file: 'purchase/settlement-flow.ts',
-    find: 'await lease.dispatch({ dispatch, ...(purchase.opened && { runs: 1 }) }, joint)',
+    find: 'await lease.dispatch({ dispatch, ...unstored(), ...(purchase.opened && { runs: 1 }) }, joint)',
     replace: 'await Promise.resolve([dispatch, joint])',
   },
   {
@@ -55,8 +55,8 @@ const OF_EXACT: readonly Text[] = [
   {
     name: 'the answer is not stored before the settlement',
     file: 'purchase/settlement-flow.ts',
-    find: "Promise.resolve(lease.record) : lease.advance('fulfilled', work)",
-    replace: "Promise.resolve(lease.record) : lease.advance('fulfilled')",
+    find: '(lease.record.answer === undefined ? work : undefined)',
+    replace: 'undefined',
   },
   {
     name: 'a transaction without a block in time counts as failed',
