@@ -34,6 +34,8 @@ export interface ServerSettings {
 }
 
 export interface HttpServer extends Server {
+  /** Of open connections, idle ones too. */
+  readonly sockets: ReadonlySet<Socket>
   /** Requests without a complete answer. */
   readonly unanswered: ReadonlySet<ServerResponse>
   /** Answers the requests. */
@@ -57,6 +59,11 @@ export function createHttpServer({
     joinDuplicateHeaders: true,
     // Node would refuse such a request without a body; `attach` answers it.
     requireHostHeader: false,
+  })
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
   })
   const unanswered = new Set<ServerResponse>()
   server.on('request', (request, response) => {
@@ -87,7 +94,11 @@ export function createHttpServer({
     if (fault.code === 'ECONNRESET' || !socket.writable || isAnswered) socket.destroy()
     else refuse(socket, ...refusalOf(fault.code), headers)
   })
-  const answering: HttpServer = Object.assign(server, { unanswered, answer: starting })
+  const answering: HttpServer = Object.assign(server, {
+    sockets,
+    unanswered,
+    answer: starting,
+  })
   return answering
 }
 

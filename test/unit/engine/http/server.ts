@@ -252,6 +252,18 @@ t.test('closes the connection of a request that nobody is left to answer', async
   await closed
 })
 
+t.test('keeps idle connections for a moment after another process has taken the port', async (t) => {
+  const [old, next] = [await serving(t, {}, new Koa()), await serving(t)]
+  const [used, unused] = [await dial(old.url), await dial(old.url)]
+  used.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+  await once(used, 'data')
+  const { closed } = await handOver(old, Number(new URL(next.url).port), '127.0.0.1', 50)
+  const left = [used, unused].map((socket) => once(socket.resume(), 'close'))
+  t.equal(old.sockets.size, 2, 'not closed at once')
+  await closed
+  await Promise.all(left)
+})
+
 /** Tells what it is asked. */
 function echo(): Koa {
   const app = new Koa()
