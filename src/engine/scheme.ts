@@ -7,7 +7,7 @@ export type { Endpoint, Operation, Parameter, Route, Tool, ToolEndpoint } from '
 export type { CorrectedOffer, ErrorCode, Refusal } from './base/errors.ts'
 export type { Json, JsonObject } from './base/json.ts'
 export type { Micros } from './base/money.ts'
-export type { Change, Lease, LeaseState, Ledger } from './ledger/ledger.ts'
+export type { Addition, Change, Lease, LeaseState, Ledger } from './ledger/ledger.ts'
 export type { BlockReference, PaymentRecord, Receipt, Dispatch, State } from './ledger/payment-record.ts'
 export type { SchemeState, SchemeStateChange, SchemeStates } from './ledger/scheme-state.ts'
 export type {

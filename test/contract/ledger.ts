@@ -271,6 +271,37 @@ export function testLedger(
     t.equal(await ledger.commit([]), true, 'nothing is done at once')
   })
 
+  t.test(
+    `${name}: stores a new record in one commit with other changes, unless it is there already`,
+    async (t) => {
+      const ledger = await openNew(t)
+      const standing = makeRecord('x402:standing', NOW)
+      await ledger.insert(standing)
+      const added = { ...makeRecord('x402:added', NOW + 1, 'one'), due: 9, state: 'fulfilled' } as const
+      const changed = nextRecord(standing, { state: 'voided' })
+      const change = { previous: standing, next: changed }
+      const state = { previous: { name: 'channel', version: 0 }, next: 'one' }
+      t.equal(await ledger.commit([{ previous: undefined, next: added }, change], [state]), true)
+      t.strictSame(await all(ledger), [changed, added])
+      t.strictSame(await ledger.due('money', 9, 10), [added])
+      t.strictSame(await ledger.undelivered(added.buyerKey, 0, 10), [added], 'all lists know it')
+      const other = { ...makeRecord('x402:other'), identifier: added.identifier }
+      for (const next of [added, other]) {
+        const again = nextRecord(changed, { state: 'reserved' })
+        const changes = [
+          { previous: changed, next: again },
+          { previous: undefined, next },
+        ] as const
+        t.equal(await ledger.commit(changes), false, next.key)
+      }
+      t.strictSame(await all(ledger), [changed, added])
+      t.equal((await ledger.states.get('channel')).text, 'one')
+      const late = { previous: undefined, next: makeRecord('x402:late') }
+      t.equal(await ledger.commit([late], [state]), false, 'another has changed the state')
+      t.equal(await ledger.get(late.next.key), undefined)
+    },
+  )
+
   t.test(`${name}: makes one of several commits that share a record`, async (t) => {
     const ledger = await openNew(t)
     const records = Array.from({ length: 8 }, (_, number) => makeRecord(`x402:${number}`))

@@ -30,8 +30,8 @@ const OF_EXACT: readonly Text[] = [
   {
     name: 'a change of a record is not compared with what is stored',
     file: 'ledger/lease.ts',
-    find: 'if (!(await this.#replace(previous, record, store))) throw new LeaseLostError(previous.id)',
-    replace: 'await this.#replace(previous, record, store)',
+    find: 'if (!(await this.#replace(this.#stored, record, store))) throw new LeaseLostError(previous.id)',
+    replace: 'await this.#replace(this.#stored, record, store)',
   },
   {
     name: 'the transaction is sent before it is recorded',

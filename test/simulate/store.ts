@@ -1,6 +1,12 @@
 import { setImmediate } from 'node:timers/promises'
 import { readPieces, STALE_MS, writePieces, type AnswerStore } from '../../src/engine/ledger/answers.ts'
-import { factOf, type Change, type Ledger, type LeaseState } from '../../src/engine/ledger/ledger.ts'
+import {
+  factOf,
+  type Addition,
+  type Change,
+  type Ledger,
+  type LeaseState,
+} from '../../src/engine/ledger/ledger.ts'
 import { casToken, isUndelivered, paymentId, queueOf } from '../../src/engine/ledger/payment-lifecycle.ts'
 import type { PaymentRecord } from '../../src/engine/ledger/payment-record.ts'
 import { decodeRecord, encodeRecord } from '../../src/engine/ledger/record-codec.ts'
@@ -75,6 +81,11 @@ function write<T>(map: Map<string, T>, key: string, value: T | undefined): void 
 
 const PIECE_BYTES = 16 * 1024
 
+interface Made {
+  readonly standing: PaymentRecord | undefined
+  readonly next: PaymentRecord | undefined
+}
+
 /** A ledger whose every call takes effect at once: ports put time and faults between it and its user. */
 export function openSimulatedLedger(data: StoredData, now: () => number): Ledger {
   const { records, identifiers, facts, leases, states } = data
@@ -88,11 +99,16 @@ export function openSimulatedLedger(data: StoredData, now: () => number): Ledger
     if (next?.identifier !== undefined) put(identifiers, next.identifier, next.id)
   }
   const copyOf = (record: PaymentRecord | undefined): PaymentRecord | undefined => record && { ...record }
+  const standingFor = ({ id, identifier }: PaymentRecord): PaymentRecord | undefined => {
+    const named = identifier === undefined ? undefined : identifiers.get(identifier)
+    return records.get(id) ?? (named === undefined ? undefined : records.get(named))
+  }
   const commit = async (
-    changes: readonly Change[],
+    changes: readonly (Change | Addition)[],
     stateChanges: readonly SchemeStateChange[] = [],
   ): Promise<boolean> => {
-    const made = changes.flatMap(({ previous, next }) => {
+    const made = changes.flatMap(({ previous, next }): Made[] => {
+      if (previous === undefined) return standingFor(next) === undefined ? [{ standing: previous, next }] : []
       const standing = records.get(previous.id)
       return standing !== undefined && casToken(standing) === casToken(previous) ? [{ standing, next }] : []
     })
@@ -124,8 +140,7 @@ export function openSimulatedLedger(data: StoredData, now: () => number): Ledger
     get: async (key) => copyOf(records.get(paymentId(key))),
     find: async (id) => copyOf(records.get(id)),
     insert: async (record) => {
-      const named = record.identifier === undefined ? undefined : identifiers.get(record.identifier)
-      const standing = records.get(record.id) ?? (named === undefined ? undefined : records.get(named))
+      const standing = standingFor(record)
       if (standing === undefined) putRecord(undefined, record)
       return copyOf(standing)
     },

@@ -136,7 +136,10 @@ export async function openShop(t: Test): Promise<Shop> {
     },
     commit: async (changes, states) => {
       const made = await lmdb.commit(changes, states)
-      if (made) for (const { previous, next } of changes) noted(next ?? { ...previous, state: 'voided' })
+      if (made)
+        for (const { previous, next } of changes)
+          if (next !== undefined) noted(next)
+          else if (previous !== undefined) noted({ ...previous, state: 'voided' })
       return made
     },
     replace: (previous, next) => ledger.commit([{ previous, next }]),

@@ -1,4 +1,4 @@
-import type { Ledger, Change } from './ledger.ts'
+import type { Addition, Change, Ledger } from './ledger.ts'
 
 /** The change of another payment in the same commit failed: nothing was stored for this one either. */
 export class CommitAbandonedError extends Error {
@@ -12,7 +12,7 @@ export class CommitAbandonedError extends Error {
 export class JointCommit {
   readonly #ledger: Ledger
   readonly #parties: number
-  readonly #changes: Change[] = []
+  readonly #changes: (Change | Addition)[] = []
   readonly #outcome: Promise<void>
   #resolve: (outcome: Promise<void>) => void = () => undefined
   #reject: (fault: CommitAbandonedError) => void = () => undefined
@@ -28,7 +28,7 @@ export class JointCommit {
   }
 
   /** Resolves once the changes of all parties are stored; rejects with `CommitAbandonedError` when none is. */
-  async store(change: Change): Promise<void> {
+  async store(change: Change | Addition): Promise<void> {
     this.#changes.push(change)
     if (this.#changes.length === this.#parties) this.#resolve(this.#commit())
     return this.#outcome

@@ -9,10 +9,11 @@ import type {
   Purchase,
   Receipt,
   Refund,
+  Reserved,
   State,
   StoredAnswer,
 } from './payment-record.ts'
-import type { Change, Ledger } from './ledger.ts'
+import type { Addition, Ledger } from './ledger.ts'
 import type { SchemeStateChange } from './scheme-state.ts'
 import {
   newRecord,
@@ -51,12 +52,13 @@ export interface Changes extends Partial<
 }
 
 /** A change that deletes nothing. */
-interface RecordChange extends Change {
+interface RecordChange {
+  readonly previous: PaymentRecord
   readonly next: PaymentRecord
 }
 
 /** Stores a change, alone or in one commit with others; false when the record is another process’s. */
-type StoreChange = (change: RecordChange) => Promise<boolean>
+type StoreChange = (change: RecordChange | Addition) => Promise<boolean>
 
 /**
  * One process's hold on one payment: the only way records change. Changes are made one after the other, each durable
@@ -66,7 +68,10 @@ type StoreChange = (change: RecordChange) => Promise<boolean>
 export class PaymentLease {
   readonly #ledger: Ledger
   readonly #now: () => number
+  readonly #every: Every
   #record: PaymentRecord
+  /** The record as the store has it; undefined before its first change stores it. */
+  #stored: PaymentRecord | undefined
   /** What was written last, if the store has not said whether it has it. */
   #unconfirmed: PaymentRecord | undefined
   #answer: StoredAnswer | undefined
@@ -74,11 +79,28 @@ export class PaymentLease {
   #changing = 0
   #stop: (() => void) | undefined
 
-  constructor({ ledger, now, every }: LeaseContext, record: PaymentRecord) {
+  /** `stored`: the record as the store has it. Undefined: a new one, which is stored with its first change. */
+  constructor(
+    { ledger, now, every }: LeaseContext,
+    record: PaymentRecord,
+    stored: PaymentRecord | undefined,
+  ) {
     this.#ledger = ledger
     this.#record = record
+    this.#stored = stored
     this.#now = now
-    this.#stop = every(LEASE_MS / 3, () => this.#renew())
+    this.#every = every
+    if (stored !== undefined) this.startRenewal()
+  }
+
+  /** Begins by itself when the record is stored already. A new record is stored by the first renewal at the latest. */
+  startRenewal(): void {
+    this.#stop ??= this.#every(LEASE_MS / 3, () => this.#renew())
+  }
+
+  /** Whether the store has a record of it. */
+  get isStored(): boolean {
+    return this.#stored !== undefined
   }
 
   #renew(): void {
@@ -103,7 +125,7 @@ export class PaymentLease {
   dispatch(changes: Changes, joint?: JointCommit): Promise<PaymentRecord> {
     const store =
       joint &&
-      (async (change: RecordChange) => {
+      (async (change: RecordChange | Addition) => {
         await joint.store(change)
         return true
       })
@@ -210,12 +232,11 @@ export class PaymentLease {
     )
   }
 
-  async #storeWith(change: Change, state: SchemeStateChange): Promise<boolean> {
+  async #storeWith(change: RecordChange | Addition, state: SchemeStateChange): Promise<boolean> {
     if (await this.#ledger.commit([change], [state])) return true
-    const standing = await this.#ledger.get(change.previous.key)
+    const standing = await this.#ledger.get(change.next.key)
     // The record is as it was, so it is the state that is not.
-    if (standing !== undefined && casToken(standing) === casToken(change.previous))
-      throw new StateChangedError(state.previous.name)
+    if (tokenOf(standing) === tokenOf(change.previous)) throw new StateChangedError(state.previous.name)
     return false
   }
 
@@ -275,7 +296,7 @@ export class PaymentLease {
       await this.void()
       return
     }
-    if (!(await this.#ledger.remove(this.#record))) throw new LeaseLostError(id)
+    if (this.#stored !== undefined && !(await this.#ledger.remove(this.#stored))) throw new LeaseLostError(id)
     if (answer !== undefined) await deleteAnswer(this.#ledger.answers, id, answer)
   }
 
@@ -293,7 +314,7 @@ export class PaymentLease {
   /** The record as the store has it. */
   async #current(): Promise<PaymentRecord> {
     if (this.#unconfirmed !== undefined && (await this.#isStored(this.#unconfirmed)))
-      this.#record = this.#unconfirmed
+      this.#record = this.#stored = this.#unconfirmed
     this.#unconfirmed = undefined
     return this.#record
   }
@@ -309,9 +330,12 @@ export class PaymentLease {
 
   /** Reads the record again after an error: a store without an answer may have made the change. */
   async #replace(
-    previous: PaymentRecord,
+    previous: PaymentRecord | undefined,
     record: PaymentRecord,
-    store: StoreChange = (change) => this.#ledger.replace(change.previous, change.next),
+    store: StoreChange = (change) =>
+      change.previous === undefined
+        ? this.#ledger.commit([change])
+        : this.#ledger.replace(change.previous, change.next),
   ): Promise<boolean> {
     try {
       return await store({ previous, next: record })
@@ -343,8 +367,8 @@ export class PaymentLease {
         version: previous.version + 1,
       }
       const record: PaymentRecord = { ...changed, due: nextCheckAt(changed) }
-      if (!(await this.#replace(previous, record, store))) throw new LeaseLostError(previous.id)
-      this.#record = record
+      if (!(await this.#replace(this.#stored, record, store))) throw new LeaseLostError(previous.id)
+      this.#record = this.#stored = record
       return record
     })
     this.#changing += 1
@@ -355,6 +379,10 @@ export class PaymentLease {
       })
     return writing
   }
+}
+
+function tokenOf(record: PaymentRecord | undefined): string | undefined {
+  return record && casToken(record)
 }
 
 type Reservation =
@@ -373,13 +401,23 @@ export interface LeaseContext extends LedgerAccess {
   readonly every: Every
 }
 
-/** Reserves a payment for one purchase before any work is done for it; atomic across all processes. */
-export async function reserve(context: LeaseContext, purchase: Purchase): Promise<Reservation> {
+/**
+ * Reserves a payment for one purchase before any work is done for it; atomic across all processes, unless its record is
+ * stored later: then the lock of the payment keeps others away.
+ */
+export async function reserve(
+  context: LeaseContext,
+  purchase: Purchase,
+  reserved: Reserved = 'before the work',
+): Promise<Reservation> {
   const { ledger, owner, now } = context
   let record = newRecord(purchase, owner, now(), LEASE_MS)
+  const isLater = reserved === 'with the first change' && purchase.identifier === undefined
+  if (isLater && (await ledger.get(record.key)) === undefined)
+    return { kind: 'reserved', lease: new PaymentLease(context, record, undefined) }
   for (;;) {
     const standing = await ledger.insert(record)
-    if (standing === undefined) return { kind: 'reserved', lease: new PaymentLease(context, record) }
+    if (standing === undefined) return { kind: 'reserved', lease: new PaymentLease(context, record, record) }
     if (!isReusable(standing, now())) return { kind: 'taken', record: standing }
     // An expired reservation frees its key and its identifier for the next request.
     const { key, attempts, failedIn } = standing
@@ -412,7 +450,7 @@ export async function acquireExpired(
     version: record.version + 1,
   }
   const next = { ...taken, due: nextCheckAt(taken) }
-  return (await ledger.replace(record, next)) ? new PaymentLease(context, next) : undefined
+  return (await ledger.replace(record, next)) ? new PaymentLease(context, next, next) : undefined
 }
 
 /** Nothing was charged, no answer is stored and no process holds it: the payment may be used as if it were new. */

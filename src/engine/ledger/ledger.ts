@@ -32,8 +32,11 @@ export interface Ledger {
   insert(record: PaymentRecord): Promise<PaymentRecord | undefined>
   /** What schemes keep between payments. */
   readonly states: SchemeStates
-  /** Makes all changes or none; false when another process has changed one of the records or states. */
-  commit(changes: readonly Change[], states?: readonly SchemeStateChange[]): Promise<boolean>
+  /**
+   * Makes all changes or none; false when another process has changed one of the records or states, or has stored a record
+   * with the key or the identifier of a new one. Rejects for a new record as `insert` does.
+   */
+  commit(changes: readonly (Change | Addition)[], states?: readonly SchemeStateChange[]): Promise<boolean>
   /** Commits one change. */
   replace(previous: PaymentRecord, next: PaymentRecord): Promise<boolean>
   /** Like `replace`, but may wait up to 0.1 s for another change, to be made in one commit with it. */
@@ -102,6 +105,12 @@ export interface Ledger {
 export interface Change {
   readonly previous: PaymentRecord
   readonly next: PaymentRecord | undefined
+}
+
+/** A new record. */
+export interface Addition {
+  readonly previous: undefined
+  readonly next: PaymentRecord
 }
 
 /** One of the amounts under a name. */

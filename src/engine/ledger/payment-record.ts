@@ -18,6 +18,12 @@ import type { SuccessStatus } from '../base/success-status.ts'
  */
 export type State = 'reserved' | 'fulfilled' | 'settling' | 'settled' | 'sent' | 'voided' | 'unknown'
 
+/**
+ * When the record of a purchase is stored. `with the first change`: for what moves nothing before it is charged, and has a lock
+ * that no two purchases hold at once. The usual purchase is then one commit.
+ */
+export type Reserved = 'before the work' | 'with the first change'
+
 /** Whether settlement comes after or before the work, in the terms of the catalog. */
 export type SettleOrder = 'after' | 'upfront'
 

@@ -2,7 +2,7 @@ import type { ErrorCode, Refusal } from '../base/errors.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { Micros } from '../base/money.ts'
 import type { Endpoint } from '../catalog/catalog.ts'
-import type { PaymentRecord, Receipt } from '../ledger/payment-record.ts'
+import type { PaymentRecord, Receipt, Reserved } from '../ledger/payment-record.ts'
 import type { SchemeStateChange } from '../ledger/scheme-state.ts'
 import type { Journal, Settlement } from './settlement.ts'
 
@@ -114,6 +114,7 @@ export interface SettledPayment extends PaymentTerms {
   /** Moves an amount of at most what is authorised, and more than nothing. */
   settle(amount: bigint, journal: Journal): Promise<Settlement>
   readonly commit?: undefined
+  readonly reservation?: undefined
 }
 
 /** A payment that is charged in the ledger alone: its money moves later, for many calls at once. */
@@ -124,6 +125,8 @@ export interface CommittedPayment extends PaymentTerms {
    */
   commit(amount: bigint): Promise<Charge>
   readonly settle?: undefined
+  /** When the record of its purchase is stored. Undefined: before the work. */
+  readonly reservation?: Reserved
 }
 
 /** One payment found in a request. */

@@ -32,6 +32,7 @@ import {
 } from './execution.ts'
 import {
   type Fulfillment,
+  type LeasedPurchase,
   type PurchaseDeps,
   type PurchaseRequest,
   type Verified,
@@ -258,16 +259,31 @@ async function buy(purchase: VerifiedPurchase): Promise<PurchaseResult> {
   if (refusal !== undefined) return { kind: 'refused', refusal }
   // The store shows the reservation to other requests before it is confirmed here: its buyer is connected by then.
   return waitAsBuyer(purchase, { id: paymentId(purchased.key) }, async () => {
-    const reservation = await reserve(deps, purchased)
+    const reservation = await reserve(deps, purchased, request.payment.reservation)
     if (reservation.kind === 'reserved') {
       const leased = { ...purchase, lease: reservation.lease }
-      return withinLimit(leased, () => withLease(leased, (held) => start(held, earlier.unsold)))
+      let known: PaymentRecord | undefined
+      const result = await withinLimit(leased, () =>
+        withLease(leased, async (held) => {
+          known = await boughtMeanwhile(held)
+          return known === undefined ? start(held, earlier.unsold) : { kind: 'pending', id: known.id }
+        }),
+      )
+      return known === undefined ? result : replay(purchase, known, buyIfOffered)
     }
     const { record } = reservation
     return record.key === request.payment.key
       ? replay(purchase, record, buyIfOffered)
       : dedupeByIdentifier(purchase, record, buyIfOffered)
   })
+}
+
+/** The record of a copy that had the lock of the payment before this request, whose own record is not stored yet. */
+async function boughtMeanwhile({ deps, lease }: LeasedPurchase): Promise<PaymentRecord | undefined> {
+  if (lease.isStored) return undefined
+  const known = await deps.ledger.get(lease.record.key)
+  if (known === undefined) lease.startRenewal()
+  return known
 }
 
 const NOTHING_LOST: NewPurchase = { kind: 'new', unsold: undefined }

@@ -1,4 +1,5 @@
-import type { Ledger, Change } from '../ledger/ledger.ts'
+import type { Addition, Change, Ledger } from '../ledger/ledger.ts'
+import { asChange } from '../ledger/payment-lifecycle.ts'
 import type { PaymentRecord, State } from '../ledger/payment-record.ts'
 import type { RouteCounters } from './counts.ts'
 import { soldName } from './counts.ts'
@@ -20,7 +21,8 @@ export function meterLedger(
     if (committed) for (const change of changes) count(change)
     return committed
   }
-  const count = ({ previous, next }: Change): void => {
+  const count = (change: Change | Addition): void => {
+    const { previous, next } = asChange(change)
     const counters = usage.of(soldName(previous.operation))
     if (next !== undefined) {
       countChange(counters, previous, next)

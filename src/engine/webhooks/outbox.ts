@@ -69,13 +69,16 @@ export function withOutbox(ledger: Ledger, receivers: () => readonly Receiver[],
     insert: async (record) => {
       const standing = await ledger.insert(record)
       if (standing !== undefined || record.receipt === undefined) return standing
-      const { receipt: _, ...previous } = record
-      const events = eventsOf({ previous, next: record })
+      const events = eventsOf({ previous: undefined, next: record })
       if (events.length > 0 && (await ledger.commit([], queueChanges(receivers(), events, ledger.now()))))
         stored()
       return undefined
     },
     replace: (previous, next) => commit([{ previous, next }]),
+    replaceSoon: (previous, next) =>
+      eventsOf({ previous, next }).length === 0
+        ? ledger.replaceSoon(previous, next)
+        : commit([{ previous, next }]),
     remove: (record) => commit([{ previous: record, next: undefined }]),
   }
 }

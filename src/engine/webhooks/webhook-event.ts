@@ -2,8 +2,8 @@ import { hash } from 'node:crypto'
 import type { WebhookEventType } from '../catalog/catalog.ts'
 import { compact, type JsonObject } from '../base/json.ts'
 import { amountOf } from '../base/networks.ts'
-import type { Change } from '../ledger/ledger.ts'
-import { NEVER } from '../ledger/payment-lifecycle.ts'
+import type { Addition, Change } from '../ledger/ledger.ts'
+import { asChange, NEVER } from '../ledger/payment-lifecycle.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 
 /** Something that an operator wants to be told. */
@@ -39,7 +39,8 @@ export interface TestEvent {
 }
 
 /** What a change of a payment is to its operator. */
-export function eventsOf({ previous, next }: Change): readonly WebhookEvent[] {
+export function eventsOf(change: Change | Addition): readonly WebhookEvent[] {
+  const { previous, next } = asChange(change)
   if (next === undefined) return []
   const events: WebhookEvent[] = []
   const { id: subject, version: place } = next

@@ -99,8 +99,8 @@ interface SchemeTerms extends Omit<PaymentTerms, Common> {
 
 /** A payment as its scheme knows it: an object literal, whose members x402 copies. */
 export type SchemePayment =
-  | (SchemeTerms & Pick<SettledPayment, 'settle' | 'commit'>)
-  | (SchemeTerms & Pick<CommittedPayment, 'settle' | 'commit'>)
+  | (SchemeTerms & Pick<SettledPayment, 'settle' | 'commit' | 'reservation'>)
+  | (SchemeTerms & Pick<CommittedPayment, 'settle' | 'commit' | 'reservation'>)
 
 /** What is for sale, for a scheme. */
 export interface SchemeOffer extends Offer {

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { openAnswerFiles } from '../answer-files.ts'
 import { openLmdbAnswers } from './lmdb-answers.ts'
 import type { PaymentRecord } from '../payment-record.ts'
-import type { Change, Ledger, Lease, LeaseState } from '../ledger.ts'
+import type { Addition, Change, Ledger, Lease, LeaseState } from '../ledger.ts'
 import { followReopening } from './lmdb-reopening.ts'
 import { unusable } from './lmdb-file.ts'
 import { paymentId, paymentOrderOf, redact, withPaymentOrder, casToken } from '../payment-lifecycle.ts'
@@ -27,6 +27,12 @@ interface Held {
   readonly length: number
   readonly fence: number
   readonly left?: LeaseState | undefined
+}
+
+interface Made {
+  /** The record as the store has it; undefined for a new one. */
+  readonly standing: PaymentRecord | undefined
+  readonly next: PaymentRecord | undefined
 }
 
 /**
@@ -83,11 +89,19 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
     indexes.move(previous, next)
     totals.change(previous, next)
   }
+  const found = (ids: readonly string[]): PaymentRecord[] => ids.flatMap((id) => read(id) ?? [])
+  /** The record that has the key or the identifier of a new one. */
+  const standingFor = (record: PaymentRecord): PaymentRecord | undefined =>
+    found([record.id, ...indexes.identified(record)])[0]
   /** To be called in a transaction. */
-  const make = (changes: readonly Change[], stateChanges: readonly SchemeStateChange[]): boolean => {
+  const make = (
+    changes: readonly (Change | Addition)[],
+    stateChanges: readonly SchemeStateChange[],
+  ): boolean => {
     if (!stateChanges.every(({ previous }) => states.get(previous.name).version === previous.version))
       return false
-    const made = changes.flatMap(({ previous, next }) => {
+    const made = changes.flatMap(({ previous, next }): Made[] => {
+      if (previous === undefined) return standingFor(next) === undefined ? [{ standing: previous, next }] : []
       if (payments.get(previous.id) === (texts.get(previous) ?? '')) return [{ standing: previous, next }]
       const standing = read(previous.id)
       return standing !== undefined && casToken(standing) === casToken(previous) ? [{ standing, next }] : []
@@ -96,7 +110,7 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
     for (const each of stateChanges) states.change(each)
     for (const { standing, next } of made) {
       if (next !== undefined) put(standing, next)
-      else {
+      else if (standing !== undefined) {
         void payments.remove(standing.id)
         void orders.remove(standing.id)
         indexes.move(standing, undefined)
@@ -105,8 +119,15 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
     }
     return true
   }
-  const commitAll: Ledger['commit'] = (changes, states = []) => change(() => make(changes, states))
-  const found = (ids: readonly string[]): PaymentRecord[] => ids.flatMap((id) => read(id) ?? [])
+  /** Makes a change in a store that may be trusted with new payments. */
+  const changeTrusted = async <T>(work: () => T): Promise<T> => {
+    check()
+    return change(work)
+  }
+  const commitAll: Ledger['commit'] = (changes, states = []) => {
+    const isNew = changes.some(({ previous }) => previous === undefined)
+    return (isNew ? changeTrusted : change)(() => make(changes, states))
+  }
 
   return {
     name: 'lmdb',
@@ -121,15 +142,12 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
     check: async () => check(),
     get: async (key) => read(paymentId(key)),
     find: async (id) => read(id),
-    insert: async (record) => {
-      check()
-      return change(() => {
-        const [standing] = found([record.id, ...indexes.identified(record)])
-        if (standing !== undefined) return standing
-        put(undefined, record)
-        return undefined
-      })
-    },
+    insert: (record) =>
+      changeTrusted(() => {
+        const standing = standingFor(record)
+        if (standing === undefined) put(undefined, record)
+        return standing
+      }),
     states: {
       get: async (name) => states.get(name),
       list: async function* (prefix) {
@@ -187,14 +205,9 @@ function openLedger(directory: string, { root, check, reopen, checkFormat, close
     },
     due: async (queue, now, limit) => found(indexes.due(queue, now, limit)),
     undelivered: async (buyer, since, limit) => found(indexes.undelivered(buyer, since, limit)),
-    addExpiring: async (name, fact, until) => {
-      check()
-      return change(() => facts.addExpiring(name, fact, until))
-    },
-    addWithinLimit: async (name, amount, limit, now) => {
-      check()
-      return change(() => facts.addWithinLimit(name, amount, limit, now))
-    },
+    addExpiring: (name, fact, until) => changeTrusted(() => facts.addExpiring(name, fact, until)),
+    addWithinLimit: (name, amount, limit, now) =>
+      changeTrusted(() => facts.addWithinLimit(name, amount, limit, now)),
     listExpiring: async (name, now) => {
       check()
       // Nobody waits for it: those that have expired are not listed.

@@ -76,7 +76,7 @@ export function followReopening(first: Ledger, open: () => Promise<Ledger>): Led
       get: (name) => current.states.get(name),
       list: (prefix) => current.states.list(prefix),
     },
-    commit: (changes, states) => current.commit(changes, states),
+    commit: (changes, states) => trusted((ledger) => ledger.commit(changes, states)),
     replace: (previous, next) => current.replace(previous, next),
     replaceSoon: (previous, next) => current.replaceSoon(previous, next),
     remove: (record) => current.remove(record),

@@ -1,11 +1,20 @@
-import type { Change, LeaseState, Ledger } from '../ledger.ts'
+import type { Addition, Change, LeaseState, Ledger } from '../ledger.ts'
 import { paymentId, queueOf } from '../payment-lifecycle.ts'
 import type { PaymentRecord } from '../payment-record.ts'
 import type { SchemeStateChange } from '../scheme-state.ts'
 import { fitsSearch, searchName } from '../search-term.ts'
 import { openRedisAnswers } from './redis-answers.ts'
 import { openRedisCounts } from './redis-counts.ts'
-import { entryOf, idOf, namesOf, readRecords, storedOf, storedTotals, timeOf } from './redis-record.ts'
+import {
+  entryOf,
+  idOf,
+  namesOf,
+  nothingBefore,
+  readRecords,
+  storedOf,
+  storedTotals,
+  timeOf,
+} from './redis-record.ts'
 import * as scripts from './redis-scripts.ts'
 import { KEYS } from './redis-scripts.ts'
 import { openRedisStates } from './redis-states.ts'
@@ -29,11 +38,12 @@ export async function openRedisLedger(settings: RedisLedgerSettings): Promise<Le
   }
   const found = (ids: readonly string[]): Promise<PaymentRecord[]> => readRecords(store, ids)
   const commit = async (
-    changes: readonly Change[],
+    changes: readonly (Change | Addition)[],
     states: readonly SchemeStateChange[] = [],
   ): Promise<boolean> => {
+    if (changes.some(({ previous }) => previous === undefined)) await check()
     const made = changes.map(({ previous, next }) => ({
-      previous: namesOf(previous),
+      previous: previous === undefined ? nothingBefore(next) : namesOf(previous),
       next: next === undefined ? undefined : storedOf(next),
     }))
     const totals = changes.flatMap(({ previous, next }) => storedTotals(previous, next))

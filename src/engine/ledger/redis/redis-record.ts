@@ -4,7 +4,7 @@ import { decodeRecord, encodeRecord } from '../record-codec.ts'
 import { totalChanges } from '../sales-totals.ts'
 import { searchNames } from '../search-term.ts'
 import type { RedisConnection } from './redis-connection.ts'
-import { KEYS, type Stored, type StoredTotalChange } from './redis-scripts.ts'
+import { KEYS, NO_RECORD, type Stored, type StoredTotalChange } from './redis-scripts.ts'
 
 /** The records of these ids, as far as they exist. */
 export async function readRecords(
@@ -16,10 +16,10 @@ export async function readRecords(
   return values.flatMap((value) => (value === null ? [] : [entryOf(value)]))
 }
 
+type Names = Pick<Stored, 'id' | 'token' | 'age' | 'undelivered' | 'found'>
+
 /** The keys under which a record is found. */
-export function namesOf(
-  record: PaymentRecord,
-): Pick<Stored, 'id' | 'token' | 'age' | 'undelivered' | 'found'> {
+export function namesOf(record: PaymentRecord): Names {
   const { id, buyerKey: buyer, createdAt } = record
   const age = `${timeOf(createdAt)}:${id}`
   return {
@@ -31,6 +31,11 @@ export function namesOf(
       .map((name) => `${name}:${age}`)
       .join('\n'),
   }
+}
+
+/** In the place of the names of a new record’s predecessor. */
+export function nothingBefore(record: PaymentRecord): Names {
+  return { ...namesOf(record), token: NO_RECORD, undelivered: '', found: '' }
 }
 
 /** What a change of a record changes in the totals. */

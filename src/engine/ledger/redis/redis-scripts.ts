@@ -204,12 +204,15 @@ export function insert(
   return { lua, keys, values: [...values, ...totals.flatMap(totalValues)] }
 }
 
+/** The token of the predecessor of a new record. */
+export const NO_RECORD = ''
+
 interface StoredChange {
   readonly previous: Pick<Stored, 'id' | 'token' | 'age' | 'undelivered' | 'found'>
   readonly next: Stored | undefined
 }
 
-/** Returns 1, or 0 when a record does not have the previous token any more: then nothing has changed. */
+/** Returns 1, or 0 when a record does not have the previous token any more, or a new one is there: then nothing has changed. */
 export function commit(
   identity: StoreIdentity,
   changes: readonly StoredChange[],
@@ -233,8 +236,13 @@ export function commit(
      for change = 1, count do
        local value = redis.call('GET', KEYS[first + change])
        local token, identifier = string.match(value or '', '^(.-)\\n(.-)\\n')
-       if not value or token ~= ARGV[place + (change - 1) * width + 1] then return 0 end
-       olds[change] = identifier
+       local at = place + (change - 1) * width
+       if ARGV[at + 1] ~= '${NO_RECORD}' then
+         if not value or token ~= ARGV[at + 1] then return 0 end
+       elseif value or (ARGV[at + 12] ~= '' and redis.call('HGET', identifiers, ARGV[at + 12])) then
+         return 0
+       end
+       olds[change] = identifier or ''
      end
      for change = 1, count do
        local payment = KEYS[first + change]
@@ -245,6 +253,7 @@ export function commit(
        if member ~= '' and member ~= ARGV[at + 9] then redis.call('ZREM', undelivered, member) end
        if olds[change] ~= '' and olds[change] ~= identifier then redis.call('HDEL', identifiers, olds[change]) end
        if kind == 'put' then
+         if ARGV[at + 1] == '${NO_RECORD}' then redis.call('ZADD', ages, 0, age) end
          put(payment, id, unpack(ARGV, at + 7, at + 13))
        else
          redis.call('DEL', payment)

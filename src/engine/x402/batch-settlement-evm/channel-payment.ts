@@ -108,6 +108,8 @@ export function channelPayment(
       return mirror === undefined ? CANNOT_READ : busyAt(sent, { account, mirror })
     },
     release: () => undefined,
+    // A deposit moves money before the charge.
+    reservation: deposit === undefined ? 'with the first change' : 'before the work',
     commit: async (charged): Promise<Charge> => {
       let transaction: string | undefined
       if (deposit !== undefined) {
