@@ -313,7 +313,7 @@ export class PaymentLease {
 
   /** The record as the store has it. */
   async #current(): Promise<PaymentRecord> {
-    if (this.#unconfirmed !== undefined && (await this.#isStored(this.#unconfirmed)))
+    if (this.#unconfirmed !== undefined && (await this.#storeHas(this.#unconfirmed)))
       this.#record = this.#stored = this.#unconfirmed
     this.#unconfirmed = undefined
     return this.#record
@@ -323,7 +323,7 @@ export class PaymentLease {
    * Compares all of the record: two changes of which the store has confirmed neither have the same version, and the
    * first, such as a renewal, is no sign that it has the second, such as a receipt.
    */
-  async #isStored(record: PaymentRecord): Promise<boolean> {
+  async #storeHas(record: PaymentRecord): Promise<boolean> {
     const standing = await this.#ledger.get(record.key)
     return standing !== undefined && encodeRecord(standing) === encodeRecord(record)
   }
@@ -341,7 +341,7 @@ export class PaymentLease {
       return await store({ previous, next: record })
     } catch (fault) {
       if (fault instanceof CommitAbandonedError || fault instanceof StateChangedError) throw fault
-      if (await this.#isStored(record).catch(() => false)) return true
+      if (await this.#storeHas(record).catch(() => false)) return true
       this.#unconfirmed = record
       throw fault
     }
