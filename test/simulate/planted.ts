@@ -115,8 +115,8 @@ const OF_EXACT: readonly Text[] = [
   {
     name: 'a lease is not renewed',
     file: 'ledger/lease.ts',
-    find: 'this.#stop = every(LEASE_MS / 3, () => this.#renew())',
-    replace: 'this.#stop = every(LEASE_MS * 30, () => this.#renew())',
+    find: 'this.#every(LEASE_MS / 3, () => this.#renew())',
+    replace: 'this.#every(LEASE_MS * 30, () => this.#renew())',
   },
   {
     name: 'a lease counts as expired at once',
@@ -158,7 +158,7 @@ const OF_EXACT: readonly Text[] = [
   {
     name: 'a payment that may have been sent does not hold back the next one of its buyer',
     file: 'purchase/redelivery.ts',
-    find: "return state === 'unknown' || state === 'settling'",
+    find: "return state === 'fulfilled' ? isLeased(record, now()) : state !== 'voided'",
     replace: 'return false',
   },
   {
