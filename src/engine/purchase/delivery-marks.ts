@@ -10,13 +10,13 @@ import type { PaymentRecord } from '../ledger/payment-record.ts'
 export function markReceived(leaseContext: LedgerAccess, record: PaymentRecord): Promise<void> {
   const { ledger, now } = leaseContext
   const received = { state: 'sent', deliveredAt: now(), leaseUntil: now() } as const
-  return change(leaseContext, record, received, ledger.replaceSoon)
+  return change(leaseContext, record, received, (...given) => ledger.replaceSoon(...given))
 }
 
 /** Records that the delivery is unconfirmed and no request works on it: the buyer need not wait. */
 export function markUndelivered(leaseContext: LedgerAccess, record: PaymentRecord): Promise<void> {
   const { ledger, now } = leaseContext
-  return change(leaseContext, record, { leaseUntil: now() }, ledger.replace)
+  return change(leaseContext, record, { leaseUntil: now() }, (...given) => ledger.replace(...given))
 }
 
 /** Without effect when the record was taken over since the delivery, or is marked already. */

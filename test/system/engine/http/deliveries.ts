@@ -95,7 +95,7 @@ for (const { connection, trustProxy } of [
       const reserved = makeRecord(`payment ${responses.length}`, Date.now(), 'test')
       const record = nextRecord(reserved, { state: 'settled', receipt: receiptOf(purchaseOf()) })
       void (async () => {
-        await deliveries.confirm(req.socket)
+        deliveries.confirm(req.socket)
         await ledger.insert(reserved)
         await ledger.replace(reserved, record)
         await deliveries.watch({ req, res }, record)

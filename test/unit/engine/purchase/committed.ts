@@ -12,9 +12,9 @@ const BROKEN = new Error('the work has failed')
 
 /** A payment that is charged in the ledger, to a channel whose state is the sum of its charges. */
 function voucher({ payment, ledger }: Shop, key = KEY): CommittedPayment {
-  const { settle: _settle, reservation: _reservation, ...terms } = payment({ key, token: undefined })
   return {
-    ...terms,
+    ...payment({ key, token: undefined }),
+    settle: undefined,
     lockKey: CHANNEL,
     reservation: 'with the first change',
     commit: async (amount) => {
