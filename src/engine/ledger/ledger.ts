@@ -113,6 +113,13 @@ export interface Addition {
   readonly next: PaymentRecord
 }
 
+/** A record that is stored with its first change is for an observer one that was reserved before. */
+export function asChange(change: Change | Addition): Change {
+  if (change.previous !== undefined) return change
+  const { receipt: _receipt, ...reserved } = change.next
+  return { previous: { ...reserved, state: 'reserved' }, next: change.next }
+}
+
 /** One of the amounts under a name. */
 export interface LimitedAmount {
   /** Unique under the name, without spaces. */

@@ -12,7 +12,6 @@ import {
 } from '../base/money-times.ts'
 import { hash } from 'node:crypto'
 import type { Charged } from '../base/errors.ts'
-import type { Addition, Change } from './ledger.ts'
 import type { BlockReference, Dispatch, PaymentRecord, Purchase, Refund } from './payment-record.ts'
 
 /** A record before it is decided when it is looked at again. */
@@ -324,13 +323,6 @@ export function newRecord(purchase: Purchase, owner: string, now: number, leaseM
     updatedAt: now,
     version: 1,
   }
-}
-
-/** A record that is stored with its first change is for an observer one that was reserved before. */
-export function asChange(change: Change | Addition): Change {
-  if (change.previous !== undefined) return change
-  const { receipt: _receipt, ...reserved } = change.next
-  return { previous: { ...reserved, state: 'reserved' }, next: change.next }
 }
 
 /** Key for equal purchases: the same payer, operation and arguments. */

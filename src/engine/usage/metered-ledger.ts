@@ -1,5 +1,4 @@
-import type { Addition, Change, Ledger } from '../ledger/ledger.ts'
-import { asChange } from '../ledger/payment-lifecycle.ts'
+import { asChange, type Addition, type Change, type Ledger } from '../ledger/ledger.ts'
 import type { PaymentRecord, State } from '../ledger/payment-record.ts'
 import type { RouteCounters } from './counts.ts'
 import { soldName } from './counts.ts'

@@ -2,8 +2,8 @@ import { hash } from 'node:crypto'
 import type { WebhookEventType } from '../catalog/catalog.ts'
 import { compact, type JsonObject } from '../base/json.ts'
 import { amountOf } from '../base/networks.ts'
-import type { Addition, Change } from '../ledger/ledger.ts'
-import { asChange, NEVER } from '../ledger/payment-lifecycle.ts'
+import { asChange, type Addition, type Change } from '../ledger/ledger.ts'
+import { NEVER } from '../ledger/payment-lifecycle.ts'
 import type { PaymentRecord } from '../ledger/payment-record.ts'
 
 /** Something that an operator wants to be told. */
