@@ -301,18 +301,18 @@ async function settle(
   const { deps, lease } = purchase
   const unstored = (): DoneWork | undefined => (lease.record.answer === undefined ? work : undefined)
   let storing: Promise<unknown> | undefined
-  const store = (): Promise<unknown> => {
+  const storeWork = (): Promise<unknown> => {
     const left = unstored()
     return (storing ??= left === undefined ? Promise.resolve() : lease.advance('fulfilled', left))
   }
   let recording = false
-  // Awaited below, perhaps after another fault.
-  const preparing = setImmediate(() => void store().catch(() => undefined))
+  // A fault of it shows below, where it is awaited.
+  const preparing = setImmediate(() => void storeWork().catch(() => undefined))
   try {
     // Who has lost the connection may be back before the answer is stored.
-    if (hasLeft(purchase)) await store()
+    if (hasLeft(purchase)) await storeWork()
     if (hasLeft(purchase)) throw new Disconnected()
-    if (work?.amount === '0') await store()
+    if (work?.amount === '0') await storeWork()
     const free = settlementOfFreeWork(lease.record)
     if (free !== undefined) return await conclude(purchase, free)
     const amount = BigInt(work?.amount ?? lease.record.amount)
@@ -326,16 +326,16 @@ async function settle(
         await lease.dispatch({ dispatch, ...unstored(), ...(purchase.opened && { runs: 1 }) }, joint)
       },
     })
-    await store()
+    await storeWork()
     return await conclude(purchase, settlement)
   } catch (fault) {
     if (fault instanceof Disconnected) {
-      await store()
+      await storeWork()
       return await abandon(purchase)
     }
     if (fault instanceof LeaseLostError) throw fault
     if (!recording) {
-      await store()
+      await storeWork()
       throw fault
     }
     // The record may have been stored despite the error: then recovery sends it, and the money moves.
