@@ -1,7 +1,7 @@
 import cluster from 'node:cluster'
 import { setTimeout as delay } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
-import { createConsole, type Console } from '../console/console.ts'
+import type { Console } from '../console/console.ts'
 import type { ConsoleSources } from '../console/sources.ts'
 import { namesOf } from '../engine/app/catalog-reload.ts'
 import type { KeptRevisions } from '../engine/app/kept-revisions.ts'
@@ -93,7 +93,7 @@ async function start(process: ServerProcess): Promise<Started> {
   const { before, worker = ALONE } = supervisor ?? {}
   const service = await loadService(process)
   const { handlers, stores } = service
-  const console = worker.place === 0 ? createOperatorConsole(process) : undefined
+  const console = worker.place === 0 ? await createOperatorConsole(process) : undefined
   if (console !== undefined) supervisor?.onNews((news) => show(news, console))
   const ownPayers = ownPayersOf(() => app.service.revision().catalog)
   let metrics: Metrics | undefined
@@ -160,8 +160,10 @@ async function loadService({ call, plan, opened }: ServerProcess): Promise<Loade
 }
 
 /** Collects what happens until it is opened. */
-function createOperatorConsole({ plan, log, supervisor }: ServerProcess): Console | undefined {
+async function createOperatorConsole({ plan, log, supervisor }: ServerProcess): Promise<Console | undefined> {
   if (plan.consolePort === undefined) return undefined
+  // It compiles its pages as it is loaded.
+  const { createConsole } = await import('../console/console.ts')
   return createConsole(
     {
       port: plan.consolePort,

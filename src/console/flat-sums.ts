@@ -29,13 +29,29 @@ export class FlatSums {
     this.#dollars[slot] = (this.#dollars[slot] ?? 0n) + dollars
   }
 
-  /** The sums of these places, in the order in which their names came. */
-  slice(from: number, to: number): Sum[] {
-    return this.#names.slice(from, to).map((name, place) => ({
-      name,
-      payments: this.#payments[from + place] ?? 0,
-      dollars: toMicros(this.#dollars[from + place] ?? 0n),
-    }))
+  /** The sum of this place: places are given in the order in which names come. */
+  at(place: number): Sum {
+    return {
+      name: this.#names[place] ?? '',
+      payments: this.#payments[place] ?? 0,
+      dollars: toMicros(this.#dollars[place] ?? 0n),
+    }
+  }
+
+  /** The place of this name, if it has one. */
+  placeOf(name: string): number | undefined {
+    return this.#slots.get(name)
+  }
+
+  paymentsAt(place: number): number {
+    return this.#payments[place] ?? 0
+  }
+
+  /** Negative when the sum of one place comes before that of another: by dollars, then by payments, the largest first. */
+  compare(one: number, other: number): number {
+    const [dollars, others] = [this.#dollars[one] ?? 0n, this.#dollars[other] ?? 0n]
+    if (dollars === others) return this.paymentsAt(other) - this.paymentsAt(one)
+    return dollars < others ? 1 : -1
   }
 
   #open(name: string): number {

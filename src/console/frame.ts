@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { readPage, readStyleSheet } from '../engine/documents/page-frame.ts'
+import { compilePage, readStyleSheet } from '../engine/documents/page-frame.ts'
 import { type TemplateContext, TEMPLATES } from '../engine/documents/template.ts'
 import type { ConsoleSources } from './sources.ts'
 import type { View } from './view.ts'
@@ -57,7 +57,7 @@ export function frameOf(
   }
 }
 
-const printFrameless = readPage('console/message.html.hbs')
+const printFrameless = compilePage('console/message.html.hbs')
 
 /** A page without navigation, for those who see nothing else. `next`: where it goes on by itself; empty: nowhere. */
 export function printMessage(context: {

@@ -24,13 +24,9 @@ export function periodOf(query: URLSearchParams, now: number): Period {
 export function sumsBy(totals: Iterable<DailyTotal>, nameOf: (total: DailyTotal) => string): Sum[] {
   const sums = new FlatSums()
   for (const total of totals) sums.add(nameOf(total), total.payments, dollarsOf(total))
-  return sums.slice(0, sums.size).toSorted(largestFirst)
-}
-
-/** By dollars, then by payments. Without a subtraction: for a million sums, that leaves a million bigints to collect. */
-export function largestFirst(one: Sum, other: Sum): number {
-  if (one.dollars === other.dollars) return other.payments - one.payments
-  return one.dollars < other.dollars ? 1 : -1
+  return Array.from({ length: sums.size }, (_, place) => place)
+    .sort((one, other) => sums.compare(one, other))
+    .map((place) => sums.at(place))
 }
 
 export function sumOf(totals: Iterable<DailyTotal>): Sum {

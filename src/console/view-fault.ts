@@ -1,10 +1,10 @@
 import { LedgerLostError } from '../engine/base/errors.ts'
-import { readPage } from '../engine/documents/page-frame.ts'
+import { compilePage } from '../engine/documents/page-frame.ts'
 import type { TemplateContext } from '../engine/documents/template.ts'
 import type { ConsoleSources } from './sources.ts'
 
 /** A view that could not be made: the frame stays, so that the operator can go on to Health. */
-export const printFault = readPage('console/fault.html.hbs')
+export const printFault = compilePage('console/fault.html.hbs')
 
 /** Why a view could not be made, and what to do: nearly all of them read the ledger. */
 export async function describeFault({ ledger, titles }: ConsoleSources): Promise<TemplateContext> {

@@ -1,4 +1,4 @@
-import { readPage } from '../engine/documents/page-frame.ts'
+import { compilePage } from '../engine/documents/page-frame.ts'
 import type { TemplateContext } from '../engine/documents/template.ts'
 import type { CallFeed } from './call-feed.ts'
 import type { ConsoleSources } from './sources.ts'
@@ -33,7 +33,7 @@ export function defineView(name: string, title: string, show: View['show']): Vie
   return {
     path: name === 'now' ? '/' : `/${name}`,
     title,
-    print: readPage(`console/${name}.html.hbs`),
+    print: compilePage(`console/${name}.html.hbs`),
     show,
   }
 }

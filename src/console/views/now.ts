@@ -3,7 +3,7 @@ import { LedgerLostError } from '../../engine/base/errors.ts'
 import { usesTestNetworks } from '../../engine/catalog/catalog.ts'
 import { rpcVariable } from '../../engine/base/networks.ts'
 import { formatCoin } from '../../engine/chains/evm/gas-balance.ts'
-import { readPage } from '../../engine/documents/page-frame.ts'
+import { compilePage } from '../../engine/documents/page-frame.ts'
 import type { TemplateContext } from '../../engine/documents/template.ts'
 import type { NetworkHealth } from '../../engine/payment/network-health.ts'
 import { saleFigures } from '../../engine/usage/sales-funnel.ts'
@@ -261,8 +261,8 @@ function timeOf(ms: number): string {
   return new Date(ms).toISOString().slice(11, 19)
 }
 
-const printCall = readPage('partials/console-call.hbs')
-const printFigure = readPage('partials/console-figure.hbs')
+const printCall = compilePage('partials/console-call.hbs')
+const printFigure = compilePage('partials/console-figure.hbs')
 
 /** The row of a call for a page that is open; undefined: the row goes. */
 export function callHtml(call: FeedCall): { readonly id: string; readonly html: string | undefined } {

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { runInThisContext } from 'node:vm'
 import Handlebars from 'handlebars'
 import { iconUrl, type Catalog } from '../catalog/catalog.ts'
 import { basePathOf } from '../base/base-path.ts'
@@ -61,15 +62,38 @@ const handlebars = Handlebars.create()
 for (const file of readdirSync(PARTIALS).filter((name) => name.endsWith(ENDING)))
   handlebars.registerPartial(file.slice(0, -ENDING.length), readFileSync(new URL(file, PARTIALS), 'utf8'))
 
+/** Everything is escaped, and a name that the context lacks is an error. */
+const OPTIONS = {
+  strict: true,
+  // A partial would be indented like its call, including the text in a <pre>.
+  preventIndent: true,
+}
+
 /**
- * Reads the template of a page once. Everything is escaped, and a name that the context lacks is an error. A template
- * is inside `{{#> page}}…{{/page}}`, which is the frame around every page and takes `page: frameOf(…)`.
+ * Reads the template of a page once. It is inside `{{#> page}}…{{/page}}`, which is the frame around every page and takes
+ * `page: frameOf(…)`.
  */
 export function readPage(file: string): (context: TemplateContext) => string {
   const source = readFileSync(new URL(file, TEMPLATES), 'utf8')
-  // A partial would be indented like its call, including the text in a <pre>.
-  const print = handlebars.compile<TemplateContext>(source, { strict: true, preventIndent: true })
+  const print = handlebars.compile<TemplateContext>(source, OPTIONS)
   return (context) => escapeInvisible(print(context))
+}
+
+/** Reads a template as `readPage` does, and compiles it now. At the first page, other work would wait up to 30 ms for it. */
+export function compilePage(file: string): (context: TemplateContext) => string {
+  for (const [name, partial] of Object.entries<unknown>(handlebars.partials))
+    if (typeof partial === 'string') handlebars.registerPartial(name, compileNow(partial))
+  const print = compileNow(readFileSync(new URL(file, TEMPLATES), 'utf8'))
+  return (context) => escapeInvisible(print(context))
+}
+
+function compileNow(source: string): (context: TemplateContext) => string {
+  // What the types of Handlebars call a specification is its text.
+  const text: unknown = handlebars.precompile(source, OPTIONS)
+  const specification: unknown = typeof text === 'string' ? runInThisContext(`(${text})`) : undefined
+  if (typeof specification !== 'object' || specification === null)
+    throw new TypeError('Handlebars has compiled a template to something else')
+  return handlebars.template<TemplateContext>(specification)
 }
 
 /** Content-Security-Policy: this style and files of our origin; no inline script, and no frame around the page. */
