@@ -142,6 +142,10 @@ t.test('shows the money of the ledger and the chain, to the last digit', async (
   )
   const payer = addressOf(evm.payerKey)
   t.match((await ask('/buyers?days=1', { Cookie })).body.toLowerCase(), payer.toLowerCase())
+  t.equal(
+    (await ask('/buyers.csv?days=1', { Cookie })).body.toLowerCase(),
+    `payer,payments,usd\r\n${payer.toLowerCase()},3,0.004\r\n`,
+  )
   const rebuilt = await runProgram(['ledger', 'totals', '--sandbox', '--data-dir', server.dataDir])
   t.match(rebuilt.stdout, /^the totals are those of \d records?$/m)
   t.equal((await ask('/revenue.csv?days=1', { Cookie })).body, csv.body, 'rebuilt while the server runs')

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { buyersIn } from '../../../src/console/buyer-sums.ts'
+import { allBuyersIn, buyersIn } from '../../../src/console/buyer-sums.ts'
 import type { DailyTotal, TotalKind } from '../../../src/engine/ledger/sales-totals.ts'
 
 const PERIOD = { days: 7, from: '2026-11-20', to: '2026-11-26' } as const
@@ -74,4 +74,20 @@ t.test('lets other work go on while it sorts many buyers', async (t) => {
   }
   await counting
   t.ok(turns > BUYERS / 1_000, `${turns} turns of the event loop`)
+})
+
+t.test('waits for all buyers where a file is written, and shows a page before', async (t) => {
+  const { ledger } = openTotals()
+  let finish: (value: undefined) => void = () => undefined
+  const slow = new Promise<undefined>((resolve) => (finish = resolve))
+  const { read } = ledger.totals
+  ledger.totals.read = async function* (kind) {
+    await slow
+    yield* read(kind)
+  }
+  const sources = { ledger, now: () => 0 }
+  const file = allBuyersIn(sources, PERIOD)
+  t.equal(await buyersIn(sources, PERIOD), undefined)
+  finish(undefined)
+  t.equal((await file).size, BUYERS)
 })
