@@ -144,7 +144,7 @@ t.test('shows the money of the ledger and the chain, to the last digit', async (
   t.match((await ask('/buyers?days=1', { Cookie })).body.toLowerCase(), payer.toLowerCase())
   t.equal(
     (await ask('/buyers.csv?days=1', { Cookie })).body.toLowerCase(),
-    `payer,payments,usd\r\n${payer.toLowerCase()},3,0.004\r\n`,
+    `payer,payments,usd\r\n${payer.toLowerCase()},3,0.004000\r\n`,
   )
   const rebuilt = await runProgram(['ledger', 'totals', '--sandbox', '--data-dir', server.dataDir])
   t.match(rebuilt.stdout, /^the totals are those of \d records?$/m)
