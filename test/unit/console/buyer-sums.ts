@@ -77,13 +77,16 @@ t.test('lets other work go on while it sorts many buyers', async (t) => {
 })
 
 t.test('waits for all buyers where a file is written, and shows a page before', async (t) => {
-  const { ledger } = openTotals()
+  const { totals } = openTotals().ledger
   let finish: (value: undefined) => void = () => undefined
   const slow = new Promise<undefined>((resolve) => (finish = resolve))
-  const { read } = ledger.totals
-  ledger.totals.read = async function* (kind) {
-    await slow
-    yield* read(kind)
+  const ledger = {
+    totals: {
+      read: async function* (kind: TotalKind) {
+        await slow
+        yield* totals.read(kind)
+      },
+    },
   }
   const sources = { ledger, now: () => 0 }
   const file = allBuyersIn(sources, PERIOD)
