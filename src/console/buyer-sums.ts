@@ -38,10 +38,7 @@ export class BuyerSums {
 
   /** Those of these payers, the largest first. */
   among(payers: Iterable<string>): Sum[] {
-    return Array.from(payers)
-      .flatMap((payer) => this.#sums.placeOf(payer) ?? [])
-      .sort((one, other) => this.#sums.compare(one, other))
-      .map((place) => this.#sums.at(place))
+    return this.#sums.ranked(Array.from(payers).flatMap((payer) => this.#sums.placeOf(payer) ?? []))
   }
 }
 

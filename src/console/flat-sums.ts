@@ -47,6 +47,11 @@ export class FlatSums {
     return this.#payments[place] ?? 0
   }
 
+  /** The sums of these places, the largest first. */
+  ranked(places: readonly number[]): Sum[] {
+    return places.toSorted((one, other) => this.compare(one, other)).map((place) => this.at(place))
+  }
+
   /** Negative when the sum of one place comes before that of another: by dollars, then by payments, the largest first. */
   compare(one: number, other: number): number {
     const [dollars, others] = [this.#dollars[one] ?? 0n, this.#dollars[other] ?? 0n]

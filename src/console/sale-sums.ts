@@ -24,9 +24,7 @@ export function periodOf(query: URLSearchParams, now: number): Period {
 export function sumsBy(totals: Iterable<DailyTotal>, nameOf: (total: DailyTotal) => string): Sum[] {
   const sums = new FlatSums()
   for (const total of totals) sums.add(nameOf(total), total.payments, dollarsOf(total))
-  return Array.from({ length: sums.size }, (_, place) => place)
-    .sort((one, other) => sums.compare(one, other))
-    .map((place) => sums.at(place))
+  return sums.ranked(Array.from({ length: sums.size }, (_, place) => place))
 }
 
 export function sumOf(totals: Iterable<DailyTotal>): Sum {
