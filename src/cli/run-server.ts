@@ -37,6 +37,8 @@ import { Watch } from './watch.ts'
 const FINISH_MS = 60_000
 /** Time for requests in flight after an uncaught error, in milliseconds: the next process answers what is paid for. */
 const FAULT_FINISH_MS = 1_000
+/** How long an idle connection is kept where each edit starts a new process: the one before lives for as long. */
+const WATCHED_IDLE_MS = 5_000
 
 /** Serves a catalog until a signal ends the process, or another one replaces it. Resolves to the exit code. */
 export async function runServer(call: Call, plan: Plan, log: Log): Promise<number> {
@@ -46,7 +48,10 @@ export async function runServer(call: Call, plan: Plan, log: Log): Promise<numbe
   const { drainMs } = plan
   const supervisor = cluster.isWorker ? await joinSupervisor() : undefined
   const signals = supervisor ?? listenToSignals(drainMs)
-  const server = createHttpServer({ headers: plan.sandbox ? { 'Ratecard-Sandbox': '1' } : {} })
+  const server = createHttpServer({
+    headers: plan.sandbox ? { 'Ratecard-Sandbox': '1' } : {},
+    ...(plan.watch ? { idleWithin: WATCHED_IDLE_MS } : {}),
+  })
   const watch = new Watch(() => performance.now())
   const opened = new ResourceStack((fault) =>
     log.write({ level: 'error', event: 'stop', message: `stopping: ${String(fault)}` }),

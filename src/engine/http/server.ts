@@ -22,6 +22,9 @@ const LARGEST_HEADERS = 65_536
  */
 const IDLE_MS = 75_000
 
+/** How much longer than clients are told, at most: a late request would be lost with its connection. */
+const LONGEST_GRACE_MS = 5_000
+
 export interface ServerSettings {
   /** Sent with every answer. */
   readonly headers?: Readonly<Record<string, string>>
@@ -31,6 +34,8 @@ export interface ServerSettings {
   readonly requestWithin?: number
   /** Milliseconds after which an unread answer closes its connection. */
   readonly unreadWithin?: number
+  /** Milliseconds for which clients are told that an idle connection is kept. */
+  readonly idleWithin?: number
 }
 
 export interface HttpServer extends Server {
@@ -48,12 +53,13 @@ export function createHttpServer({
   headersWithin = 15_000,
   requestWithin = 20_000 + readingTime(LARGEST_BYTES),
   unreadWithin = 30_000,
+  idleWithin = IDLE_MS,
 }: ServerSettings = {}): HttpServer {
   const server = createServer({
     maxHeaderSize: LARGEST_HEADERS,
     requestTimeout: requestWithin,
     headersTimeout: headersWithin,
-    keepAliveTimeout: IDLE_MS,
+    keepAliveTimeout: idleWithin,
     connectionsCheckingInterval: Math.min(5_000, headersWithin),
     // Node would silently drop a second Authorization header, and with it a second payment.
     joinDuplicateHeaders: true,
@@ -75,10 +81,15 @@ export function createHttpServer({
     answering.answer(request, response)
   })
   server.timeout = unreadWithin
+  const inGrace = new WeakSet<Socket>()
+  server.on('request', ({ socket }) => inGrace.delete(socket))
   server.on('timeout', (socket) => {
     // The connection was idle for that long, which is expected while a handler runs.
     const waits = Array.from(unanswered).some((response) => response.socket === socket)
-    if (!waits || socket.writableLength > 0) socket.destroy()
+    if (waits && socket.writableLength === 0) return
+    if (waits || inGrace.has(socket)) return void socket.destroy()
+    inGrace.add(socket)
+    socket.setTimeout(Math.min(idleWithin, LONGEST_GRACE_MS))
   })
   // A response that waits for an earlier one would have it between its headers and its body. The client need not wait for
   // it (RFC 9110 §10.1.1).

@@ -7,21 +7,19 @@ import type { HttpServer } from './server.ts'
 /**
  * Leaves the port to another process that listens on it. Takes no more connections; a request that still comes on an open one
  * is passed on, since closing that connection could meet the request halfway. Resolves when all requests are answered that
- * came before; `closed` when all connections are closed, by their clients or after `idleWithin` milliseconds without a request.
+ * came before; `closed` when all connections are closed, by their clients or when they have been idle for as long as the server keeps them.
  */
 export async function handOver(
   server: HttpServer,
   port: number,
   host: string,
-  idleWithin = 5_000,
 ): Promise<{ readonly closed: Promise<unknown> }> {
   const closed = once(server, 'close')
   const before = Array.from(server.unanswered)
   for (const response of before) if (!response.headersSent) response.setHeader('Connection', 'close')
   server.answer = passOn(port, WILDCARDS.get(host) ?? host)
-  server.keepAliveTimeout = idleWithin
   const busy = new Set(before.map(({ socket }) => socket))
-  for (const socket of server.sockets) if (!busy.has(socket)) socket.setTimeout(idleWithin)
+  for (const socket of server.sockets) if (!busy.has(socket)) socket.setTimeout(server.keepAliveTimeout)
   // The `close` of an HTTP server would also close idle connections.
   NetServer.prototype.close.call(server)
   await Promise.all(before.filter(({ closed }) => !closed).map((response) => once(response, 'close')))

@@ -78,6 +78,24 @@ t.test(
   },
 )
 
+t.test(
+  'answers a request that comes when its connection has just been kept for as long as was said',
+  async (t) => {
+    const app = new Koa().use((ctx) => {
+      ctx.body = 'in time'
+    })
+    const server = await serving(t, { idleWithin: 1_000 }, app)
+    const socket = await dial(server.url)
+    const ask = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
+    socket.write(ask)
+    const [first] = await once(socket, 'data')
+    t.match(String(first), /keep-alive: timeout=1\r\n/i)
+    await once(server, 'timeout')
+    socket.write(ask)
+    t.equal((await readAnswer(socket)).body, 'in time')
+  },
+)
+
 t.test('reports a port in use as an error', async (t) => {
   const { url } = await serving(t)
   await t.rejects(listen(createHttpServer(), Number(new URL(url).port), '127.0.0.1'), { code: 'EADDRINUSE' })
@@ -253,11 +271,11 @@ t.test('closes the connection of a request that nobody is left to answer', async
 })
 
 t.test('keeps idle connections for a moment after another process has taken the port', async (t) => {
-  const [old, next] = [await serving(t, {}, new Koa()), await serving(t)]
+  const [old, next] = [await serving(t, { idleWithin: 50 }, new Koa()), await serving(t)]
   const [used, unused] = [await dial(old.url), await dial(old.url)]
   used.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
   await once(used, 'data')
-  const { closed } = await handOver(old, Number(new URL(next.url).port), '127.0.0.1', 50)
+  const { closed } = await handOver(old, Number(new URL(next.url).port), '127.0.0.1')
   const left = [used, unused].map((socket) => once(socket.resume(), 'close'))
   t.equal(old.sockets.size, 2, 'not closed at once')
   await closed
