@@ -78,9 +78,9 @@ function noticedBy(change: Change): string | undefined {
         return spawnSync(process.execPath, command, { ...options, stdio: 'ignore' }).status !== 0
       }
       for (const test of testsOf(change)) if (fails([test])) return test
-      for (const store of ['redis', 'lmdb']) {
-        const args = ['--seed', '1', '--purchases', values.purchases, '--store', store, '--quick']
-        if (fails(['test/simulate/run.ts', ...args])) return `simulator on ${store}`
+      for (const options of [['--store', 'redis'], ['--store', 'lmdb'], ['--facilitators']]) {
+        const args = ['--seed', '1', '--purchases', values.purchases, ...options, '--quick']
+        if (fails(['test/simulate/run.ts', ...args])) return `simulator, ${options.join(' ')}`
       }
       return undefined
     },

@@ -85,6 +85,8 @@ export class SimulatedChain {
   readonly #acts: PayersAct[] = []
   readonly #values = new Map<string, History>()
   readonly #coins = new Map<string, bigint>()
+  /** Accounts whose gas is not ours. */
+  readonly #others = new Set<string>()
   #salt = 0
   #baseFee = 10_000_000n
 
@@ -189,6 +191,19 @@ export class SimulatedChain {
     return undefined
   }
 
+  /** The pool takes a call of somebody else, who pays what it costs. */
+  submit(account: string, to: string, data: Hex): Hex {
+    const from = account.toLowerCase()
+    const nonce = this.pending(from)
+    this.#salt += 1
+    const hash: Hex = `0x${keccak256(`${from} ${nonce} ${this.#salt}`)}`
+    const most = this.#baseFee * 2n
+    const call = { to: to.toLowerCase(), data: data.slice(2).toLowerCase() }
+    this.#others.add(from)
+    this.#pool.set(hash, { hash, from, nonce, tip: 1n, most, gas: 200_000n, ...call })
+    return hash
+  }
+
   forgetPool(): void {
     this.#pool.clear()
   }
@@ -244,7 +259,7 @@ export class SimulatedChain {
     return this.#blocks.flatMap(({ mined, timestamp, transactions }) =>
       mined.flatMap((each) => {
         const sent = transactions.find(({ hash }) => hash === each.hash)
-        if (sent === undefined || sent.data === '') return []
+        if (sent === undefined || sent.data === '' || this.#others.has(sent.from)) return []
         const isBatch = sent.to === MULTICALL3.toLowerCase()
         const calls = isBatch ? callsOf(sent.data).length : 1
         const transfers = each.logs.filter(({ topics }) => topics[0] === TRANSFER).length

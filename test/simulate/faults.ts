@@ -21,6 +21,19 @@ export type NodeTrouble = (typeof NODE_TROUBLES)[number]
 export const STORE_TROUBLES = ['slow', 'loses changes', 'loses acknowledgements', 'changes late'] as const
 export type StoreTrouble = (typeof STORE_TROUBLES)[number]
 
+/** What facilitators do wrong for a while, and what happens on the way to them. */
+export const FACILITATOR_TROUBLES = [
+  'slow',
+  'is away',
+  'loses requests',
+  'loses replies',
+  'limits rates',
+  'repeats requests',
+  'says yes too early',
+  'breaks afterwards',
+] as const
+export type FacilitatorTrouble = (typeof FACILITATOR_TROUBLES)[number]
+
 /** One thing that goes wrong. Times are milliseconds from the start of the run. */
 export type Fault =
   /** `call`: the number of a call of a port by this process, to store, chain or clock. */
@@ -34,6 +47,13 @@ export type Fault =
   | { readonly kind: 'pause'; readonly process: number; readonly at: number; readonly ms: number }
   | { readonly kind: 'node'; readonly at: number; readonly ms: number; readonly what: NodeTrouble }
   | { readonly kind: 'store'; readonly at: number; readonly ms: number; readonly what: StoreTrouble }
+  | {
+      readonly kind: 'facilitator'
+      readonly which: number
+      readonly at: number
+      readonly ms: number
+      readonly what: FacilitatorTrouble
+    }
   /** Redis goes on with a replica that has not had what was acknowledged in the last `ms` milliseconds. */
   | { readonly kind: 'failover'; readonly at: number; readonly ms: number }
   /** All processes end at once; of the changes under way, LMDB has made some, each as a whole. */
@@ -111,6 +131,18 @@ export function drawFailovers(seed: number, ms: number): readonly Fault[] {
     kind: 'failover' as const,
     at: random.between(2_000, ms),
     ms: random.between(20, 1_000),
+  }))
+}
+
+/** What goes wrong at the facilitators, in a run of so many milliseconds. */
+export function drawFacilitatorFaults(seed: number, ms: number): readonly Fault[] {
+  const random = randomOf(seed, 'facilitators')
+  return Array.from({ length: random.between(0, 10) }, () => ({
+    kind: 'facilitator' as const,
+    which: random.between(0, 2),
+    at: random.between(500, ms),
+    ms: random.between(500, 20_000),
+    what: random.oneOf(FACILITATOR_TROUBLES),
   }))
 }
 

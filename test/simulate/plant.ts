@@ -22,7 +22,7 @@ const { values } = parseArgs({
 })
 
 /** Runs the simulator on a copy of the source with one fault in it; resolves to the purchases until it was found. */
-function find({ file, find: text, replace, way }: Planted): {
+function find({ file, find: text, replace, options }: Planted): {
   readonly after: number | undefined
   readonly how: string
 } {
@@ -45,8 +45,7 @@ function find({ file, find: text, replace, way }: Planted): {
           ...args,
           '--store',
           store,
-          '--ways',
-          way,
+          ...options,
           '--quick',
         ],
         { cwd: copy, encoding: 'utf8', maxBuffer: 2 ** 28 },

@@ -1,5 +1,3 @@
-import type { Way } from './market.ts'
-
 /** A fault to be planted in the source: one text in the place of another. */
 export interface Planted {
   /** What is wrong, in a few words. */
@@ -8,11 +6,11 @@ export interface Planted {
   readonly file: string
   readonly find: string
   readonly replace: string
-  /** How the purchases are paid among which it is looked for. */
-  readonly way: Way
+  /** Options of the simulator: how the purchases are paid among which it is looked for. */
+  readonly options: readonly string[]
 }
 
-type Text = Omit<Planted, 'way'>
+type Text = Omit<Planted, 'options'>
 
 const OF_EXACT: readonly Text[] = [
   {
@@ -377,10 +375,45 @@ const OF_SOLANA: readonly Text[] = [
   },
 ]
 
+const OF_FACILITATORS: readonly Text[] = [
+  {
+    name: 'a refusal of a facilitator counts, whatever the chain shows',
+    file: 'x402/exact-evm/facilitated-transfer.ts',
+    find: "if (verdict.kind === 'refused' && (await transfer.isRefusedOnChain(reader)))",
+    replace: "if (verdict.kind === 'refused')",
+  },
+  {
+    name: 'what a facilitator says counts, whatever the chain shows',
+    file: 'x402/exact-evm/facilitated-transfer.ts',
+    find: '  return reader === undefined\n    ? believe(context, transfer, by, body, { answer, verdict })\n    : confirm(context, reader, transfer, { since, verdict })',
+    replace:
+      '  return reader === undefined || by.url !== undefined\n    ? believe(context, transfer, by, body, { answer, verdict })\n    : confirm(context, reader, transfer, { since, verdict })',
+  },
+  {
+    name: 'a request to a facilitator is not recorded',
+    file: 'x402/facilitators/ask-facilitators.ts',
+    find: "    await journal.record({ kind: 'facilitator', url: by.url, request: body })\n",
+    replace: '',
+  },
+  {
+    name: 'a facilitator that has not answered counts as not reached',
+    file: 'x402/facilitators/ask-facilitators.ts',
+    find: "if (answer.kind !== 'unreached') return { kind: 'asked', by, body, answer }",
+    replace: "if (answer.kind === 'answer') return { kind: 'asked', by, body, answer }",
+  },
+  {
+    name: 'a payment at a facilitator counts as over a minute before its end',
+    file: 'x402/exact-evm/facilitator-settler.ts',
+    find: 'resolveByFacilitator(context, expected, { dispatch, end, since }, REASONS)',
+    replace: 'resolveByFacilitator(context, expected, { dispatch, end: end - 60_000, since }, REASONS)',
+  },
+]
+
 /** Each has to be found by the simulator; each text stands in its file once. */
 export const PLANTED: readonly Planted[] = [
-  ...OF_EXACT.map((planted) => ({ ...planted, way: 'exact' as const })),
-  ...OF_SOLANA.map((planted) => ({ ...planted, way: 'exact-svm' as const })),
-  ...OF_UPTO.map((planted) => ({ ...planted, way: 'upto' as const })),
-  ...OF_CHANNELS.map((planted) => ({ ...planted, way: 'batch-settlement' as const })),
+  ...OF_EXACT.map((planted) => ({ ...planted, options: ['--ways', 'exact'] })),
+  ...OF_SOLANA.map((planted) => ({ ...planted, options: ['--ways', 'exact-svm'] })),
+  ...OF_UPTO.map((planted) => ({ ...planted, options: ['--ways', 'upto'] })),
+  ...OF_CHANNELS.map((planted) => ({ ...planted, options: ['--ways', 'batch-settlement'] })),
+  ...OF_FACILITATORS.map((planted) => ({ ...planted, options: ['--facilitators'] })),
 ]

@@ -1,6 +1,6 @@
 import { LedgerError } from '../../src/engine/base/errors.ts'
 import type { Every } from '../../src/engine/base/every.ts'
-import type { Deadline, RpcTransport } from '../../src/engine/base/runtime.ts'
+import type { Deadline, HttpTransport, RpcTransport } from '../../src/engine/base/runtime.ts'
 import type { SvmAccount } from '../../src/engine/base/svm-signature.ts'
 import { buffer } from 'node:stream/consumers'
 import type { Ledger } from '../../src/engine/ledger/ledger.ts'
@@ -8,7 +8,8 @@ import type { SimulatedChain } from './chain.ts'
 import type { SimulatedSvmChain } from './svm-chain.ts'
 import type { SimulatedSvmNode } from './svm-node.ts'
 import type { Cancel, VirtualClock } from './clock.ts'
-import type { NodeTrouble, StoreTrouble } from './faults.ts'
+import type { SimulatedFacilitator } from './facilitator.ts'
+import type { FacilitatorTrouble, NodeTrouble, StoreTrouble } from './faults.ts'
 import type { Market, Way } from './market.ts'
 import type { SimulatedNode } from './node.ts'
 import type { Random } from './random.ts'
@@ -22,6 +23,8 @@ export interface World {
   readonly node: SimulatedNode
   readonly svmChain: SimulatedSvmChain
   readonly svmNode: SimulatedSvmNode
+  /** By URL, in order of preference; none: own accounts settle. */
+  readonly facilitators: ReadonlyMap<string, SimulatedFacilitator>
   /** The store, without time and faults. */
   readonly ledger: Ledger
   readonly trace: Trace
@@ -58,6 +61,7 @@ export interface Terms {
 export interface Ports {
   readonly ledger: Ledger
   readonly caller: RpcTransport
+  readonly http: HttpTransport
   readonly now: () => number
   readonly sleep: (ms: number) => Promise<void>
   readonly every: Every
@@ -184,9 +188,48 @@ export function openPorts(world: World, index: number): Ports {
       })
     })
   }
+  /** Reaches facilitators: what is done there goes on when the process that has asked is gone. */
+  const http: HttpTransport = (address, { body = '', signal }) => {
+    const { origin, pathname } = new URL(address)
+    const facilitator = world.facilitators.get(origin)
+    if (facilitator === undefined) return Promise.reject(new Error(`${origin} does not exist`))
+    const call = world.nextCall(index)
+    if (!begins(call)) return NEVER
+    const isHit = facilitator.troubles.size > 0 && weather.chance(0.5)
+    const hit = (trouble: FacilitatorTrouble): boolean => isHit && facilitator.troubles.has(trouble)
+    const delay = (): number => (hit('slow') ? weather.between(200, 12_000) : weather.between(5, 60))
+    const there = delay()
+    return new Promise((resolve, reject) => {
+      const broken = (): void => reject(new Error('the connection is broken'))
+      signal.addEventListener('abort', () => ends(call, broken))
+      if (hit('is away')) {
+        clock.after(there, () => ends(call, () => reject(NOT_REACHED)))
+        return
+      }
+      if (hit('loses requests')) {
+        if (weather.chance(0.5)) clock.after(there, () => ends(call, broken))
+        return
+      }
+      clock.after(there, () => {
+        void facilitator.answer(pathname, body).then((reply) => {
+          if (hit('loses replies')) {
+            if (weather.chance(0.5)) clock.after(delay(), () => ends(call, broken))
+            return
+          }
+          clock.after(delay(), () =>
+            ends(call, () => {
+              cancels.get(signal)?.()
+              resolve({ status: reply.status, header: () => undefined, body: bytesOf(reply.body) })
+            }),
+          )
+        })
+      })
+    })
+  }
   return {
     ledger: overPort(world.ledger, ask),
     caller,
+    http,
     now: () => clock.now,
     sleep,
     every: (ms, work) => {
@@ -220,6 +263,12 @@ export function openPorts(world: World, index: number): Ports {
     enter,
     onDeath: (work) => mourners.push(work),
   }
+}
+
+const NOT_REACHED = Object.assign(new Error('nobody listens there'), { syscall: 'connect' })
+
+async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text)
 }
 
 const OVERLOADED = { jsonrpc: '2.0', id: null, error: { code: -32005, message: 'too many requests' } }

@@ -87,19 +87,20 @@ export async function startLife(world: World, index: number, number: number): Pr
     deadline: ports.deadline,
     caller: ports.caller,
     fetcher: () => Promise.reject(new Error('nothing is fetched')),
-    http: () => Promise.reject(new Error('there is no facilitator')),
+    http: ports.http,
     openRequest: () => {
       throw new Error('nothing is passed on')
     },
   }
   const { x402 } = catalog.payments
   if (x402 === undefined) throw new Error('the catalog sells by x402')
+  const facilitators = [...world.facilitators.keys()].map((url) => ({ url, token: undefined }))
   const networks = openEvmNetworks({
     ...runtime,
     payTo: world.payTo,
     rpcUrls: { [BASE.chainId]: EVM_NODE },
-    signerKeys,
-    ...openFacilitators({ ...runtime, facilitators: [], ledger, report }),
+    signerKeys: facilitators.length === 0 ? signerKeys : [],
+    ...openFacilitators({ ...runtime, facilitators, ledger, report }),
     names: VARIABLES,
     ledger,
     owner,

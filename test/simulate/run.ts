@@ -3,7 +3,7 @@ import { describePlan } from './buyer.ts'
 import { describeFault, type StoreKind } from './faults.ts'
 import { WAYS } from './market.ts'
 import { shrink } from './shrink.ts'
-import { drawHistory, simulate, withFailovers, type History } from './simulation.ts'
+import { drawHistory, simulate, withFacilitators, withFailovers, type History } from './simulation.ts'
 
 const { values } = parseArgs({
   options: {
@@ -15,12 +15,14 @@ const { values } = parseArgs({
     'each-run': { type: 'string', default: '40' },
     /** Redis also takes back what it has acknowledged. */
     failovers: { type: 'boolean', default: false },
+    /** Facilitators settle, for whom there is `exact` on Base alone. */
+    facilitators: { type: 'boolean', default: false },
     /** The ways to pay, separated by commas. */
-    ways: { type: 'string', default: WAYS.join() },
+    ways: { type: 'string' },
   },
 })
 const store: StoreKind = values.store === 'redis' ? 'redis' : 'lmdb'
-const ways = values.ways.split(',').map((name) => {
+const ways = (values.ways ?? (values.facilitators ? 'exact' : WAYS.join())).split(',').map((name) => {
   const way = WAYS.find((known) => known === name)
   if (way === undefined) throw new Error(`--ways is ${name}; known ways are ${WAYS.join(', ')}`)
   return way
@@ -36,7 +38,8 @@ let [purchases, charges, steps] = [0, 0, 0]
 const begun = performance.now()
 for (let seed = first; seed < first + runs; seed += 1) {
   const drawn = drawHistory(seed, store, perRun, ways)
-  const history = values.failovers ? withFailovers(drawn) : drawn
+  const settled = values.facilitators ? withFacilitators(drawn) : drawn
+  const history = values.failovers ? withFailovers(settled) : settled
   const outcome = await simulate(history)
   purchases += history.plans.length
   charges += outcome.charges
@@ -67,7 +70,7 @@ async function fail(history: History): Promise<never> {
   for (const line of trace) console.log(`  ${line}`)
   for (const violation of violations) console.log(`VIOLATION: ${violation}`)
   console.log(
-    `again: npm run simulate -- --seed ${history.seed} --store ${store} --each-run ${perRun} --ways ${ways.join()}`,
+    `again: npm run simulate -- --seed ${history.seed} --store ${store} --each-run ${perRun} --ways ${ways.join()}${values.facilitators ? ' --facilitators' : ''}`,
   )
   process.exit(1)
 }

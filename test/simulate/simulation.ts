@@ -6,7 +6,8 @@ import { VirtualClock } from './clock.ts'
 import { drawPlans, shop, type Buyer, type Door, type Plan, type Told } from './buyer.ts'
 import { Channel } from './channel.ts'
 import { allowanceName } from './contracts.ts'
-import { drawFailovers, drawFaults, type Fault, type StoreKind } from './faults.ts'
+import { SimulatedFacilitator } from './facilitator.ts'
+import { drawFacilitatorFaults, drawFailovers, drawFaults, type Fault, type StoreKind } from './faults.ts'
 import { isFinished, nameOf, violationsOf } from './invariants.ts'
 import { BASE, makeWallet, openMarket, WAYS, type Wallet, type Way } from './market.ts'
 import {
@@ -30,6 +31,7 @@ export interface History {
   readonly store: StoreKind
   readonly processes: number
   readonly ways: readonly Way[]
+  readonly settlers: 'own accounts' | 'facilitators'
   readonly plans: readonly Plan[]
   readonly faults: readonly Fault[]
 }
@@ -86,7 +88,14 @@ export function drawHistory(
   const random = randomOf(seed, 'history')
   const processes = random.between(1, 4)
   const plans = drawPlans(seed, purchases, BUYERS, BUSY_MS, ways)
-  return { seed, store, processes, ways, plans, faults: drawFaults(seed, store, processes, BUSY_MS) }
+  const faults = drawFaults(seed, store, processes, BUSY_MS)
+  return { seed, store, processes, ways, settlers: 'own accounts', plans, faults }
+}
+
+/** The history, in which two facilitators settle, the second when the first is away. */
+export function withFacilitators(history: History): History {
+  const faults = [...history.faults, ...drawFacilitatorFaults(history.seed, BUSY_MS)]
+  return { ...history, settlers: 'facilitators', faults }
 }
 
 /** The history, in which the store also takes back what it has acknowledged. */
@@ -95,7 +104,14 @@ export function withFailovers(history: History): History {
 }
 
 /** Runs a history to its end. The same history has the same trace. */
-export async function simulate({ seed, processes, ways, plans, faults }: History): Promise<Outcome> {
+export async function simulate({
+  seed,
+  processes,
+  ways,
+  settlers,
+  plans,
+  faults,
+}: History): Promise<Outcome> {
   const clock = new VirtualClock(START)
   const trace = new Trace(clock)
   const chain = new SimulatedChain(BASE.token.address, BASE.chainId, clock.now)
@@ -136,6 +152,12 @@ export async function simulate({ seed, processes, ways, plans, faults }: History
     chain.set(allowanceName(address), 10n ** 18n)
   }
   for (const { address } of [signer, nextSigner]) chain.fund(address, 10n ** 18n)
+  const facilitators = new Map(
+    (settlers === 'own accounts' ? [] : FACILITATORS).map(([url, memory]) => {
+      const account = makeWallet(randomOf(0, url))
+      return [url, new SimulatedFacilitator({ chain, clock }, account, memory, randomOf(seed, url))]
+    }),
+  )
   const violations: string[] = []
   /** What a failover of the store has taken back: ids of records, and names of states. */
   const lost = new Set<string>()
@@ -154,6 +176,7 @@ export async function simulate({ seed, processes, ways, plans, faults }: History
     node,
     svmChain,
     svmNode,
+    facilitators,
     ledger,
     trace,
     ways,
@@ -211,6 +234,11 @@ export async function simulate({ seed, processes, ways, plans, faults }: History
     })
   }
   mineLater()
+  if (settlers === 'facilitators')
+    for (const { address } of wallets.slice(0, POOR)) {
+      chain.give(address, 0n)
+      topUp(address)
+    }
   for (const fault of faults) begin(fault)
   let shopping = plans.length
   for (const plan of plans) {
@@ -295,6 +323,12 @@ export async function simulate({ seed, processes, ways, plans, faults }: History
     steps: clock.steps,
   }
 
+  /** A payer has money for one payment, again and again. */
+  function topUp(from: string): void {
+    chain.happen({ kind: 'receive', from, until: ONE_PAYMENT })
+    clock.after(TOP_UP_MS, () => topUp(from))
+  }
+
   /** Payers take what they withdraw, and then an operator claims what is left. */
   async function claimAll(): Promise<void> {
     await clock.run(() => violations.length > 0, START + BUSY_MS + WITHDRAWAL_MS)
@@ -352,6 +386,14 @@ export async function simulate({ seed, processes, ways, plans, faults }: History
           clock.after(fault.ms, () => world.storeTroubles.delete(fault.what))
         })
         return
+      case 'facilitator':
+        clock.after(fault.at, () => {
+          trace.note(`facilitator ${fault.which + 1}`, `${fault.what} for ${fault.ms} ms`)
+          const troubles = [...facilitators.values()][fault.which]?.troubles
+          troubles?.add(fault.what)
+          clock.after(fault.ms, () => troubles?.delete(fault.what))
+        })
+        return
       case 'failover':
         clock.after(fault.at, () => {
           const undone = data.rollBack(clock.now - fault.ms)
@@ -399,6 +441,17 @@ export async function simulate({ seed, processes, ways, plans, faults }: History
     }
   }
 }
+
+/** Where facilitators are, and what they know of payments that they are asked for again. */
+const FACILITATORS = [
+  ['https://first.example', 'none'],
+  ['https://second.example', 'same answer'],
+] as const
+
+/** How many payers have money for one payment at a time: asked again, a facilitator may say that there is too little. */
+const POOR = 3
+const ONE_PAYMENT = 6_000n
+const TOP_UP_MS = 5_000
 
 /** How old the newest block of a node of Solana is that lags. */
 const SVM_LAG_MS = 4_000

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import t from 'tap'
 import type { StoreKind } from '../../simulate/faults.ts'
 import { EVM_WAYS } from '../../simulate/market.ts'
-import { drawHistory, simulate } from '../../simulate/simulation.ts'
+import { drawHistory, simulate, withFacilitators } from '../../simulate/simulation.ts'
 
 /** Of `npm run simulate`, which draws its own; enough to meet each kind of fault. */
 const RUNS = 8
@@ -37,6 +37,18 @@ t.test('charges on Solana what is answered, through forks and dropped transactio
   for (const seed of [1, 2, 3])
     t.strictSame((await simulate(drawHistory(seed, 'redis', PURCHASES, ['exact-svm']))).violations, [])
 })
+
+t.test(
+  'charges what is answered, through facilitators that break, repeat and say yes too early',
+  async (t) => {
+    for (const store of ['lmdb', 'redis'] satisfies StoreKind[])
+      for (const seed of [1, 2, 3]) {
+        const outcome = await simulate(withFacilitators(drawHistory(seed, store, PURCHASES, ['exact'])))
+        t.strictSame(outcome.violations, [], `seed ${seed}, over ${store}`)
+        t.ok(outcome.charges > PURCHASES / 2, 'most purchases are charged despite the faults')
+      }
+  },
+)
 
 t.test('takes the same course for the same seed', async (t) => {
   const [one, other] = [

@@ -109,7 +109,7 @@ function lostIfCut<T>(answer: FacilitatorAnswer<T> | Cut): FacilitatorAnswer<T> 
  */
 export function createFacilitator(
   { url, token, cdp }: FacilitatorAccess,
-  { http, now, random }: Pick<Runtime, 'http' | 'now' | 'random'>,
+  { http, now, random, deadline }: Pick<Runtime, 'http' | 'now' | 'random' | 'deadline'>,
 ): Facilitator {
   const key = cdp === undefined ? undefined : readCdpKey(cdp)
   const authorizationOf = (method: 'GET' | 'POST', path: string): { readonly authorization?: string } => {
@@ -124,7 +124,7 @@ export function createFacilitator(
   ): Promise<FacilitatorAnswer<T> | Cut> => {
     const method = body === undefined ? 'GET' : 'POST'
     const sent = body === undefined ? {} : { 'content-type': 'application/json' }
-    const signal = AbortSignal.timeout(milliseconds)
+    const signal = deadline(milliseconds)
     try {
       const response = await http(`${url}/${path}`, {
         method,

@@ -4,7 +4,7 @@ import { createFacilitator, type Facilitator, type FacilitatorAccess } from './f
 import { ListingReports } from './listing-reports.ts'
 import { observed, type OnFacilitatorOutcome } from './observed-facilitator.ts'
 
-interface OpenFacilitatorsSettings extends Pick<Runtime, 'http' | 'now' | 'random'> {
+interface OpenFacilitatorsSettings extends Pick<Runtime, 'http' | 'now' | 'random' | 'deadline'> {
   /** In order of preference. */
   readonly facilitators: readonly FacilitatorAccess[]
   readonly ledger: Ledger
