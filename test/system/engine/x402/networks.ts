@@ -1,6 +1,6 @@
 import t from 'tap'
 import { VARIABLES } from '../../../../src/engine/app/option-names.ts'
-import { httpOver } from '../../../../src/engine/base/runtime.ts'
+import { httpOver, systemRuntime } from '../../../../src/engine/base/runtime.ts'
 import type { Ledger } from '../../../../src/engine/ledger/ledger.ts'
 import type { NetworkSettings } from '../../../../src/engine/x402/exact-evm/evm-network.ts'
 import { openEvmNetworks } from '../../../../src/engine/x402/exact-evm/evm-networks.ts'
@@ -62,7 +62,7 @@ function tillsWith(settings: Partial<TestSettings>) {
     random: unused,
     sleep: unused,
     every: unused,
-    deadline: unused,
+    deadline: systemRuntime.deadline,
     report: unused,
     ...settings,
   }
