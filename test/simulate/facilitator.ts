@@ -20,10 +20,10 @@ const PATIENCE_MS = 20_000
 const LOOK_MS = 500
 
 /**
- * What a facilitator knows when it is asked again to settle a payment: the transaction that it has sent, or nothing, and then it
- * may find the payment used.
+ * What a facilitator knows when it is asked again to settle a payment: the transaction that it has sent, or nothing, and then
+ * it may find the payment used.
  */
-export type Memory = 'same answer' | 'none'
+type Memory = 'same answer' | 'none'
 
 /** Verifies and settles payments by scheme exact (x402 v2 core §7), through an account and a node of its own. */
 export class SimulatedFacilitator {

@@ -22,7 +22,7 @@ export const STORE_TROUBLES = ['slow', 'loses changes', 'loses acknowledgements'
 export type StoreTrouble = (typeof STORE_TROUBLES)[number]
 
 /** What facilitators do wrong for a while, and what happens on the way to them. */
-export const FACILITATOR_TROUBLES = [
+const FACILITATOR_TROUBLES = [
   'slow',
   'is away',
   'loses requests',

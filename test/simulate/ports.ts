@@ -8,7 +8,7 @@ import type { SimulatedChain } from './chain.ts'
 import type { SimulatedSvmChain } from './svm-chain.ts'
 import type { SimulatedSvmNode } from './svm-node.ts'
 import type { Cancel, VirtualClock } from './clock.ts'
-import type { SimulatedFacilitator } from './facilitator.ts'
+import type { FacilitatorReply, SimulatedFacilitator } from './facilitator.ts'
 import type { FacilitatorTrouble, NodeTrouble, StoreTrouble } from './faults.ts'
 import type { Market, Way } from './market.ts'
 import type { SimulatedNode } from './node.ts'
@@ -158,73 +158,57 @@ export function openPorts(world: World, index: number): Ports {
       })
     })
   }
-  const caller: RpcTransport = (url, { body, signal }) => {
-    const node = url === SVM_NODE ? world.svmNode : world.node
-    const call = world.nextCall(index)
-    if (!begins(call)) return NEVER
-    const isHit = nodeTroubles.size > 0 && weather.chance(0.5)
-    const hit = (trouble: NodeTrouble): boolean => isHit && nodeTroubles.has(trouble)
-    const there = hit('slow') ? weather.between(200, 6_000) : weather.between(2, 30)
-    const back = hit('slow') ? weather.between(200, 6_000) : weather.between(2, 30)
-    return new Promise((resolve, reject) => {
-      const broken = (): void => reject(new Error('the connection is broken'))
-      signal.addEventListener('abort', () => ends(call, broken))
-      if (hit('loses requests')) {
-        if (weather.chance(0.5)) clock.after(there, () => ends(call, broken))
-        return
-      }
+  /** Sends a request over a network and waits for the reply; resolves to it when it arrives. */
+  const exchange = <T>(call: number, { signal, hit, there, back, work }: Exchange<T>): Promise<T> =>
+    new Promise((resolve, reject) => {
+      const fails = (ms: number, fault: Error): unknown =>
+        clock.after(ms, () => ends(call, () => reject(fault)))
+      signal.addEventListener('abort', () => ends(call, () => reject(BROKEN)))
+      if (hit('is away')) return void fails(there, NOT_REACHED)
+      if (hit('loses requests')) return void (weather.chance(0.5) && fails(there, BROKEN))
       clock.after(there, () => {
-        const answer = hit('overloaded') ? OVERLOADED : node.answer(body)
-        if (hit('loses replies')) {
-          if (weather.chance(0.5)) clock.after(back, () => ends(call, broken))
-          return
-        }
-        clock.after(hit('answers late') ? 15_000 : back, () =>
-          ends(call, () => {
-            cancels.get(signal)?.()
-            resolve({ json: async () => answer })
-          }),
-        )
-      })
-    })
-  }
-  /** Reaches facilitators: what is done there goes on when the process that has asked is gone. */
-  const http: HttpTransport = (address, { body = '', signal }) => {
-    const { origin, pathname } = new URL(address)
-    const facilitator = world.facilitators.get(origin)
-    if (facilitator === undefined) return Promise.reject(new Error(`${origin} does not exist`))
-    const call = world.nextCall(index)
-    if (!begins(call)) return NEVER
-    const isHit = facilitator.troubles.size > 0 && weather.chance(0.5)
-    const hit = (trouble: FacilitatorTrouble): boolean => isHit && facilitator.troubles.has(trouble)
-    const delay = (): number => (hit('slow') ? weather.between(200, 12_000) : weather.between(5, 60))
-    const there = delay()
-    return new Promise((resolve, reject) => {
-      const broken = (): void => reject(new Error('the connection is broken'))
-      signal.addEventListener('abort', () => ends(call, broken))
-      if (hit('is away')) {
-        clock.after(there, () => ends(call, () => reject(NOT_REACHED)))
-        return
-      }
-      if (hit('loses requests')) {
-        if (weather.chance(0.5)) clock.after(there, () => ends(call, broken))
-        return
-      }
-      clock.after(there, () => {
-        void facilitator.answer(pathname, body).then((reply) => {
-          if (hit('loses replies')) {
-            if (weather.chance(0.5)) clock.after(delay(), () => ends(call, broken))
-            return
-          }
-          clock.after(delay(), () =>
+        void work().then((reply) => {
+          if (hit('loses replies')) return void (weather.chance(0.5) && fails(back('lost'), BROKEN))
+          clock.after(back('arrives'), () =>
             ends(call, () => {
               cancels.get(signal)?.()
-              resolve({ status: reply.status, header: () => undefined, body: bytesOf(reply.body) })
+              resolve(reply)
             }),
           )
         })
       })
     })
+  const caller: RpcTransport = async (url, { body, signal }) => {
+    const node = url === SVM_NODE ? world.svmNode : world.node
+    const call = world.nextCall(index)
+    if (!begins(call)) return NEVER
+    const isHit = nodeTroubles.size > 0 && weather.chance(0.5)
+    const hit = (trouble: NetworkTrouble | NodeTrouble): boolean =>
+      isHit && trouble !== 'is away' && nodeTroubles.has(trouble)
+    const delay = (): number => (hit('slow') ? weather.between(200, 6_000) : weather.between(2, 30))
+    const [there, back] = [delay(), delay()]
+    const answer = await exchange(call, {
+      signal,
+      hit,
+      there,
+      back: (fate) => (fate === 'arrives' && hit('answers late') ? 15_000 : back),
+      work: async () => (hit('overloaded') ? OVERLOADED : node.answer(body)),
+    })
+    return { json: async () => answer }
+  }
+  /** Reaches facilitators: what is done there goes on when the process that has asked is gone. */
+  const http: HttpTransport = async (address, { body = '', signal }) => {
+    const { origin, pathname } = new URL(address)
+    const facilitator = world.facilitators.get(origin)
+    if (facilitator === undefined) throw new Error(`${origin} does not exist`)
+    const call = world.nextCall(index)
+    if (!begins(call)) return NEVER
+    const isHit = facilitator.troubles.size > 0 && weather.chance(0.5)
+    const hit = (trouble: FacilitatorTrouble): boolean => isHit && facilitator.troubles.has(trouble)
+    const delay = (): number => (hit('slow') ? weather.between(200, 12_000) : weather.between(5, 60))
+    const work = (): Promise<FacilitatorReply> => facilitator.answer(pathname, body)
+    const reply = await exchange(call, { signal, hit, there: delay(), back: delay, work })
+    return { status: reply.status, header: () => undefined, body: bytesOf(reply.body) }
   }
   return {
     ledger: overPort(world.ledger, ask),
@@ -265,6 +249,20 @@ export function openPorts(world: World, index: number): Ports {
   }
 }
 
+/** What may go wrong on the way to nodes and facilitators. */
+type NetworkTrouble = 'is away' | 'loses requests' | 'loses replies'
+
+interface Exchange<T> {
+  readonly signal: AbortSignal
+  readonly hit: (trouble: NetworkTrouble) => boolean
+  /** Milliseconds until the request is there. */
+  readonly there: number
+  /** Milliseconds until the reply is back, or the connection is seen to be broken. */
+  readonly back: (fate: 'arrives' | 'lost') => number
+  readonly work: () => Promise<T>
+}
+
+const BROKEN = new Error('the connection is broken')
 const NOT_REACHED = Object.assign(new Error('nobody listens there'), { syscall: 'connect' })
 
 async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {

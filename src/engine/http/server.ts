@@ -72,7 +72,10 @@ export function createHttpServer({
     socket.once('close', () => sockets.delete(socket))
   })
   const unanswered = new Set<ServerResponse>()
+  /** Connections that have been idle for as long as clients were told. */
+  const inGrace = new WeakSet<Socket>()
   server.on('request', (request, response) => {
+    inGrace.delete(request.socket)
     unanswered.add(response)
     // A compressed answer to a paid tool call has eleven that belong together, where Node suspects a leak.
     response.setMaxListeners(20)
@@ -81,8 +84,6 @@ export function createHttpServer({
     answering.answer(request, response)
   })
   server.timeout = unreadWithin
-  const inGrace = new WeakSet<Socket>()
-  server.on('request', ({ socket }) => inGrace.delete(socket))
   server.on('timeout', (socket) => {
     // The connection was idle for that long, which is expected while a handler runs.
     const waits = Array.from(unanswered).some((response) => response.socket === socket)

@@ -7,7 +7,8 @@ import type { HttpServer } from './server.ts'
 /**
  * Leaves the port to another process that listens on it. Takes no more connections; a request that still comes on an open one
  * is passed on, since closing that connection could meet the request halfway. Resolves when all requests are answered that
- * came before; `closed` when all connections are closed, by their clients or when they have been idle for as long as the server keeps them.
+ * came before; `closed` when all connections are closed, by their clients or when they have been idle for as long as the
+ * server keeps them.
  */
 export async function handOver(
   server: HttpServer,
